@@ -1,0 +1,29 @@
+"""The search attributes that jobs carry: one list, because the server's room for them is a budget.
+
+A namespace on SQL visibility has 10 `Keyword` columns and 3 of every other type, shared with whatever else
+lives there (https://docs.temporal.io/search-attribute). What people filter by is here; everything else a job
+knows is read from its execution.
+"""
+
+from temporalio.common import SearchAttributeKey
+
+KIND = SearchAttributeKey.for_keyword("DuetimeKind")
+QUEUE = SearchAttributeKey.for_keyword("DuetimeQueue")
+#: Final states that the execution status alone cannot tell: `expired` and `skipped`.
+OUTCOME = SearchAttributeKey.for_keyword("DuetimeOutcome")
+FAIRNESS_KEY = SearchAttributeKey.for_keyword("DuetimeFairnessKey")
+SCHEDULE_ID = SearchAttributeKey.for_keyword("DuetimeScheduleId")
+PIPELINE_ID = SearchAttributeKey.for_keyword("DuetimePipelineId")
+TAGS = SearchAttributeKey.for_keyword_list("DuetimeTags")
+DUE_AT = SearchAttributeKey.for_datetime("DuetimeDueAt")
+
+ALL = (
+    KIND,
+    QUEUE,
+    OUTCOME,
+    FAIRNESS_KEY,
+    SCHEDULE_ID,
+    PIPELINE_ID,
+    TAGS,
+    DUE_AT,
+)
