@@ -1,0 +1,92 @@
+"""What may travel as a payload, a result or a checkpoint: JSON that every party reads back exactly.
+
+Refused: NaN and infinities (not JSON, RFC 8259 section 6), lone surrogates (not Unicode text, section 8.2), nesting
+beyond the bound, and sizes beyond the bound. Integers of any length and NUL characters are JSON and stay exact.
+"""
+
+import json
+import math
+from typing import Any
+
+from duetime.contracts.limits import JSON_DEPTH
+
+
+class JsonValueError(ValueError):
+    """A value that is not exact JSON; `pointer` (RFC 6901) names the place."""
+
+    def __init__(self, pointer: str, message: str) -> None:
+        self.pointer = pointer
+        super().__init__(message)
+
+
+class JsonTooLarge(JsonValueError):
+    """The compact UTF-8 text of the value is over the bound."""
+
+    def __init__(self, size: int, limit: int) -> None:
+        self.size, self.limit = size, limit
+        super().__init__("", f"{size:,} bytes of JSON; at most {limit:,}")
+
+
+def check_json(value: Any, limit: int) -> int:
+    """The size of `value` in bytes of compact UTF-8 JSON; `JsonValueError` when it is not exact JSON or too large."""
+    try:
+        size = len(json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode())
+    except (TypeError, ValueError, RecursionError):
+        _find_fault(value, "", 0)
+        raise JsonValueError("", "not JSON") from None
+    _check_depth(value)
+    if size > limit:
+        raise JsonTooLarge(size, limit)
+    return size
+
+
+def _check_depth(value: Any) -> None:
+    level, depth = [value], 0
+    while level:
+        depth += 1
+        if depth > JSON_DEPTH + 1:
+            raise JsonValueError("", f"nested deeper than {JSON_DEPTH} levels")
+        level = [
+            child
+            for item in level
+            if isinstance(item, dict | list | tuple)
+            for child in (item.values() if isinstance(item, dict) else item)
+            if isinstance(child, dict | list | tuple)
+        ]
+
+
+def _find_fault(value: Any, pointer: str, depth: int) -> None:
+    if depth > JSON_DEPTH:
+        raise JsonValueError("", f"nested deeper than {JSON_DEPTH} levels")
+    match value:
+        case None | bool() | int():
+            return
+        case float():
+            if not math.isfinite(value):
+                raise JsonValueError(pointer, f"{value} is not a JSON number")
+        case str():
+            _check_text(value, pointer)
+        case dict():
+            for key, item in value.items():
+                if not isinstance(key, str):
+                    raise JsonValueError(pointer, f"the key {key!r:.50} is not text")
+                _check_text(key, pointer)
+                _find_fault(item, f"{pointer}/{escape_pointer(key)}", depth + 1)
+        case list() | tuple():
+            for index, item in enumerate(value):
+                _find_fault(item, f"{pointer}/{index}", depth + 1)
+        case _:
+            raise JsonValueError(pointer, f"{type(value).__name__} is not a JSON type")
+
+
+def _check_text(text: str, pointer: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise JsonValueError(pointer, "a lone surrogate is not Unicode text") from None
+
+
+def escape_pointer(key: str) -> str:
+    """`key` as one step of a JSON pointer (RFC 6901 section 3), always printable."""
+    text = key.replace("~", "~0").replace("/", "~1")
+    return text.encode("utf-8", "backslashreplace").decode()
