@@ -5,7 +5,12 @@ lives there (https://docs.temporal.io/search-attribute). What people filter by i
 knows is read from its execution.
 """
 
-from temporalio.common import SearchAttributeKey
+from datetime import datetime
+from typing import Any
+
+from temporalio.common import SearchAttributeKey, SearchAttributeUpdate
+
+from duetime.contracts.job import JobSpec
 
 KIND = SearchAttributeKey.for_keyword("DuetimeKind")
 QUEUE = SearchAttributeKey.for_keyword("DuetimeQueue")
@@ -27,3 +32,17 @@ ALL = (
     TAGS,
     DUE_AT,
 )
+
+
+def of_job(spec: JobSpec, due_at: datetime) -> list[SearchAttributeUpdate[Any]]:
+    """The search attributes of a job, for its start or for an upsert."""
+    found: list[SearchAttributeUpdate[Any]] = [
+        KIND.value_set(spec.kind),
+        QUEUE.value_set(spec.queue),
+        DUE_AT.value_set(due_at),
+    ]
+    if spec.tags:
+        found.append(TAGS.value_set(list(dict.fromkeys(spec.tags))))
+    if spec.fairness_key:
+        found.append(FAIRNESS_KEY.value_set(spec.fairness_key))
+    return found

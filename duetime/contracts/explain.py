@@ -51,7 +51,9 @@ def _unknown(name: str, known: list[str]) -> str:
     nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     if nearest:
         return f"unknown field; did you mean `{nearest[0]}`?"
-    return f"unknown field; known are {', '.join(f'`{field}`' for field in known)}" if known else "unknown field"
+    return (
+        f"unknown field; known are {', '.join(f'`{field}`' for field in known)}" if known else "unknown field"
+    )
 
 
 def one_line(faults: Iterable[Fault]) -> str:

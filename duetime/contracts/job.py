@@ -66,7 +66,9 @@ JobId = Annotated[
     StringConstraints(min_length=1, max_length=limits.ID_LENGTH, pattern=_NAME),
     AfterValidator(_no_dots),
 ]
-Kind = Annotated[str, StringConstraints(min_length=1, max_length=limits.KIND_LENGTH, pattern=r"^[A-Za-z0-9_.:/\-]+$")]
+Kind = Annotated[
+    str, StringConstraints(min_length=1, max_length=limits.KIND_LENGTH, pattern=r"^[A-Za-z0-9_.:/\-]+$")
+]
 Queue = Annotated[
     str,
     StringConstraints(min_length=1, max_length=limits.QUEUE_LENGTH, pattern=_NAME),

@@ -6,6 +6,7 @@ beyond the bound, and sizes beyond the bound. Integers of any length and NUL cha
 
 import json
 import math
+from collections.abc import Iterable
 from typing import Any
 
 from duetime.contracts.limits import JSON_DEPTH
@@ -31,36 +32,46 @@ def check_json(value: Any, limit: int) -> int:
     """The size of `value` in bytes of compact UTF-8 JSON; `JsonValueError` when it is not exact JSON or too large."""
     try:
         size = len(json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode())
+        _check_shape(value)
+    except JsonValueError:
+        raise
     except (TypeError, ValueError, RecursionError):
         _find_fault(value, "", 0)
         raise JsonValueError("", "not JSON") from None
-    _check_depth(value)
     if size > limit:
         raise JsonTooLarge(size, limit)
     return size
 
 
-def _check_depth(value: Any) -> None:
+def _check_shape(value: Any) -> None:
+    """Depth, and keys: `json.dumps` would quietly turn other keys into text."""
     level, depth = [value], 0
     while level:
         depth += 1
         if depth > JSON_DEPTH + 1:
             raise JsonValueError("", f"nested deeper than {JSON_DEPTH} levels")
+        for item in level:
+            if isinstance(item, dict) and not all(isinstance(key, str) for key in item):
+                raise TypeError
         level = [
-            child
-            for item in level
-            if isinstance(item, dict | list | tuple)
-            for child in (item.values() if isinstance(item, dict) else item)
-            if isinstance(child, dict | list | tuple)
+            child for item in level for child in _children(item) if isinstance(child, dict | list | tuple)
         ]
+
+
+def _children(item: Any) -> Iterable[Any]:
+    if isinstance(item, dict):
+        return item.values()
+    return item if isinstance(item, list | tuple) else ()
 
 
 def _find_fault(value: Any, pointer: str, depth: int) -> None:
     if depth > JSON_DEPTH:
         raise JsonValueError("", f"nested deeper than {JSON_DEPTH} levels")
     match value:
-        case None | bool() | int():
+        case None | bool():
             return
+        case int():
+            _check_digits(value, pointer)
         case float():
             if not math.isfinite(value):
                 raise JsonValueError(pointer, f"{value} is not a JSON number")
@@ -77,6 +88,13 @@ def _find_fault(value: Any, pointer: str, depth: int) -> None:
                 _find_fault(item, f"{pointer}/{index}", depth + 1)
         case _:
             raise JsonValueError(pointer, f"{type(value).__name__} is not a JSON type")
+
+
+def _check_digits(number: int, pointer: str) -> None:
+    try:
+        str(number)
+    except ValueError:
+        raise JsonValueError(pointer, "an integer of too many digits") from None
 
 
 def _check_text(text: str, pointer: str) -> None:

@@ -1,0 +1,118 @@
+"""`Job`: what a handler knows of its job, and the few things it can say while it runs."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Coroutine
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from duetime.contracts import limits
+from duetime.contracts.json_value import check_json
+from duetime.contracts.record import Assignment, Progress, cut
+
+if TYPE_CHECKING:
+    from duetime.runtime.lease import Lease
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What stays the same during one attempt."""
+
+    assignment: Assignment
+    attempt: int
+    fencing_token: int
+    checkpoint: Any
+
+
+class Job:
+    """The job that a handler runs, from the handler's side. Safe to use from the loop and from threads."""
+
+    def __init__(self, facts: Facts, lease: "Lease", loop: asyncio.AbstractEventLoop) -> None:
+        self._facts = facts
+        self._lease = lease
+        self._loop = loop
+        self.log = logging.LoggerAdapter(
+            logging.getLogger(f"duetime.job.{self.kind}"), {"job_id": self.id, "attempt": self.attempt}
+        )
+
+    @property
+    def id(self) -> str:
+        return self._facts.assignment.id
+
+    @property
+    def kind(self) -> str:
+        return self._facts.assignment.kind
+
+    @property
+    def queue(self) -> str:
+        return self._facts.assignment.queue
+
+    @property
+    def attempt(self) -> int:
+        """Which of `max_attempts` this is, from 1; a snooze or an interruption does not move it."""
+        return self._facts.attempt
+
+    @property
+    def max_attempts(self) -> int:
+        return self._facts.assignment.max_attempts
+
+    @property
+    def due_at(self) -> datetime:
+        return self._facts.assignment.due_at
+
+    @property
+    def nominal_time(self) -> datetime | None:
+        """The instant that a schedule's rule named, before jitter; `None` for other jobs."""
+        return self._facts.assignment.nominal_time
+
+    @property
+    def fencing_token(self) -> int:
+        """64-bit, greater than that of every attempt of this job that started before."""
+        return self._facts.fencing_token
+
+    @property
+    def idempotency_key(self) -> str:
+        """The same in every attempt and redrive of this job, another when its id is used again."""
+        return self._facts.assignment.idempotency_key
+
+    @property
+    def checkpoint(self) -> Any:
+        """What an earlier attempt saved last, or `None`."""
+        return self._facts.checkpoint
+
+    @property
+    def cancelled(self) -> bool:
+        """The lease is lost, or somebody wants the job to stop. For loops in threads."""
+        return self._lease.stopped
+
+    def save_checkpoint(self, value: Any) -> Awaitable[None]:
+        """Keeps `value` (JSON, up to 64 KiB) for the next attempt; done when the server has it.
+
+        `await` it in an `async def` handler; in a `def` handler the call itself waits. `ValueError` when the value
+        is not JSON or too large. When the lease is lost meanwhile the handler is cancelled.
+        """
+        check_json(value, limits.CHECKPOINT_BYTES)
+        return self._say(self._lease.save_checkpoint(value))
+
+    def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
+        """Shows how far the work is. Renews a manual lease. Cheap: the server hears of it within a second or so."""
+        text = None if message is None else cut(str(message), limits.PROGRESS_MESSAGE_LENGTH)
+        said = Progress(done=done, total=total, message=text, at=datetime.now(UTC))
+        self._loop.call_soon_threadsafe(self._lease.show_progress, said)
+
+    def heartbeat(self) -> None:
+        """Renews a manual lease. Cheap: call it as often as you like."""
+        self._loop.call_soon_threadsafe(self._lease.touch)
+
+    def _say(self, saying: Coroutine[Any, Any, None]) -> Awaitable[None]:
+        try:
+            on_loop = asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            on_loop = False
+        if on_loop:
+            return asyncio.ensure_future(saying, loop=self._loop)
+        asyncio.run_coroutine_threadsafe(saying, self._loop).result()
+        done: asyncio.Future[None] = asyncio.Future(loop=self._loop)
+        self._loop.call_soon_threadsafe(done.set_result, None)
+        return done

@@ -1,0 +1,71 @@
+"""A failure as text: whatever a handler raises becomes a type, a message and a stack of safe length.
+
+Objects never travel: an exception that cannot be rebuilt elsewhere (or whose own `__str__` raises) must not take
+the job with it. The engine drops a failure of more than 4 MB and lets the attempt hang instead.
+"""
+
+import traceback
+from typing import Any
+
+from pydantic import ValidationError
+from temporalio.exceptions import ApplicationError
+
+from duetime.contracts import limits
+from duetime.contracts.explain import explain, one_line
+from duetime.contracts.record import Error, cut
+from duetime.contracts.states import ErrorType
+from duetime.outcomes import Reject
+
+
+def describe(error: BaseException) -> Error:
+    """`error` as text; never raises."""
+    return Error(
+        type=_clean(_type_name(error), limits.ERROR_TYPE_LENGTH),
+        message=_clean(_message(error), limits.ERROR_MESSAGE_LENGTH),
+        stack=_stack(error),
+    )
+
+
+def invalid_payload(kind: str, error: ValidationError) -> Error:
+    """The payload does not fit the handler's model: final, since no retry changes it."""
+    faults = one_line([{**fault, "pointer": f"/payload{fault['pointer']}"} for fault in explain(error)])
+    message = f"the handler of {kind!r} cannot take this payload: {faults}"
+    return Error(type=ErrorType.INVALID_PAYLOAD, message=_clean(message, limits.ERROR_MESSAGE_LENGTH))
+
+
+def _type_name(error: BaseException) -> str:
+    if isinstance(error, Reject):
+        return ErrorType.REJECTED
+    if isinstance(error, ApplicationError) and error.type:
+        return error.type
+    return type(error).__name__
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return error.message if isinstance(error, ApplicationError) else str(error)
+    except Exception as fault:
+        return f"(its text cannot be had: {type(fault).__name__})"
+
+
+def _stack(error: BaseException) -> str:
+    try:
+        # Frames first, then the last line of each; sources can be long, so the end is what is kept.
+        text = "".join(traceback.format_exception(error, limit=-30))
+    except Exception:
+        text = "".join(traceback.format_tb(error.__traceback__, limit=-30))
+    text = _text(text)
+    if len(text) <= limits.ERROR_STACK_LENGTH:
+        return text
+    # An exception with megabytes of text repeats them at the end of its stack: keep the frames.
+    frames = _text("".join(traceback.format_tb(error.__traceback__, limit=-30)))
+    return cut(frames[-limits.ERROR_STACK_LENGTH :], limits.ERROR_STACK_LENGTH)
+
+
+def _clean(text: Any, length: int) -> str:
+    return cut(_text(str(text)), length)
+
+
+def _text(text: str) -> str:
+    """Text that can be sent: lone surrogates become escapes."""
+    return text.encode("utf-8", "backslashreplace").decode()

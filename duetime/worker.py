@@ -1,0 +1,105 @@
+"""`Worker`: runs handlers in any Python service, one poller of activities for each queue."""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from types import TracebackType
+from typing import Any
+
+from temporalio import activity
+from temporalio.client import Client
+from temporalio.common import RawValue
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
+from temporalio.worker import Worker as TemporalWorker
+
+from duetime.contracts.record import Assignment, Sign, read_sign
+from duetime.handlers import Handler, find_handlers
+from duetime.runtime.attempt import NO_HANDLER, AttemptRun, Tools
+
+log = logging.getLogger("duetime.worker")
+
+
+class Worker:
+    """Polls `queues` and runs the handlers found in `handlers` (functions, modules, or module names).
+
+    `concurrency` is how many attempts run at once on each queue. On leaving, it stops taking work, lets running
+    handlers finish for `grace`, then stops them and gives their attempts back (`interrupted`, no attempt used).
+
+    >>> async with Worker(client, [my.handlers], queues=["mail"]):
+    ...     await stop_signal
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        handlers: Iterable[Any] | Mapping[str, Handler],
+        *,
+        queues: Sequence[str] = ("default",),
+        concurrency: int = 20,
+        grace: timedelta = timedelta(seconds=30),
+    ) -> None:
+        self.handlers = dict(handlers) if isinstance(handlers, Mapping) else find_handlers(handlers)
+        self.queues = list(dict.fromkeys(queues))
+        identity = client.service_client.config.identity or client.identity
+        self._threads = ThreadPoolExecutor(
+            concurrency * len(self.queues), thread_name_prefix="duetime-handler"
+        )
+        tools = Tools(client, self._threads, identity)
+        activities = [as_activity(handler, tools) for handler in self.handlers.values()]
+        self._workers = [
+            TemporalWorker(
+                client,
+                task_queue=queue,
+                activities=[*activities, give_back],
+                max_concurrent_activities=concurrency,
+                max_concurrent_activity_task_polls=2,
+                graceful_shutdown_timeout=grace,
+            )
+            for queue in self.queues
+        ]
+        self._running = AsyncExitStack()
+
+    async def __aenter__(self) -> "Worker":
+        for worker in self._workers:
+            await self._running.enter_async_context(worker)
+        log.info("serving %s on %s", ", ".join(sorted(self.handlers)) or "nothing", ", ".join(self.queues))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.gather(*(worker.shutdown() for worker in self._workers))
+        await self._running.__aexit__(kind, error, trace)
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def as_activity(handler: Handler, tools: Tools) -> Any:
+    """The activity, named like the kind, that wraps `handler`: two JSON arguments, payload and job."""
+
+    async def attempt(payload: Any, job: Any = None) -> Any:
+        if not isinstance(job, dict):
+            raise ApplicationError(
+                f"start this through a Job workflow: {handler.kind!r} needs the job as its second argument",
+                type="NoJob",
+                non_retryable=True,
+            )
+        return await AttemptRun(handler, Assignment.model_validate(job), tools).run(payload)
+
+    return activity.defn(name=handler.kind)(attempt)
+
+
+@activity.defn(dynamic=True)
+async def give_back(arguments: Sequence[RawValue]) -> Any:
+    """A kind that this worker has no handler for: back to the workflow, at no cost."""
+    info = activity.info()
+    sign = read_sign(info.heartbeat_details) or Sign()
+    raise ApplicationError(
+        f"the worker that took it has no handler for {info.activity_type!r}",
+        sign.compact() if info.heartbeat_details else {},
+        type=NO_HANDLER,
+        non_retryable=True,
+        category=ApplicationErrorCategory.BENIGN,
+    )
