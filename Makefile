@@ -1,0 +1,35 @@
+# Everything a newcomer types. `make` alone lists it. Needs only Python 3.11+ with pip; another one: make run PYTHON=python3.12
+
+PYTHON ?= python3
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check format lock runtime tools
+
+help:  ## List the commands
+	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 10
+
+run: runtime  ## Start the embedded Temporal server, a worker and the API, until Ctrl-C
+	@exec $(BIN)/python dev.py
+
+test: tools  ## Run the tests; some of them only: make test ARGS="tests/test_house.py -k wheel"
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: tools  ## Formatting, lint, types and the direction of imports
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: tools  ## Format the code and mend what the linter can
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+lock: tools  ## Pin the newest versions that pyproject.toml allows
+	@$(BIN)/python scripts/lock.py
+
+runtime:
+	@$(PYTHON) scripts/venv.py requirements.txt
+
+tools:
+	@$(PYTHON) scripts/venv.py requirements-dev.txt
