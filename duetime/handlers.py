@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar, get_type_hints
 
 from pydantic import TypeAdapter
 
-from duetime.contracts.job import JobSpec, Retry
+from duetime.contracts.job import JobSpec
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Heartbeat = Literal["auto", "manual"]

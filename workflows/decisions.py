@@ -57,7 +57,13 @@ class Cancelled:
     record: Record
 
 
-Step = Fail | Again | Cancelled
+@dataclass(frozen=True)
+class Succeed:
+    result: Any
+    record: Record
+
+
+Step = Succeed | Fail | Again | Cancelled
 
 
 @dataclass(frozen=True)
@@ -74,8 +80,8 @@ class Situation:
     unhandled: int = 0
 
 
-def after(ended: Ended, situation: Situation) -> Step:
-    """The next step of the job."""
+def after_end(ended: Ended, situation: Situation) -> Step:
+    """The next step of a job whose activity did not return."""
     record = ended.sign.record if ended.sign else situation.record
     match ended.how:
         case How.FAILED:
@@ -93,11 +99,11 @@ def after(ended: Ended, situation: Situation) -> Step:
             assert_never(ended.how)
 
 
-def succeeded(result: Any, situation: Situation) -> tuple[Any, Record]:
-    """The result and the record of an activity that returned: one of ours brings both, a foreign one its result."""
+def after_return(result: Any, situation: Situation) -> Succeed:
+    """The end of a job whose activity returned: one of ours brings its record along, a foreign one only a result."""
     if isinstance(result, dict) and "$duetime" in result:
-        return result.get("result"), Sign.model_validate(result).record
-    return result, _closed(situation.record, situation, AttemptOutcome.SUCCEEDED)
+        return Succeed(result.get("result"), Sign.model_validate(result).record)
+    return Succeed(result, _closed(situation.record, situation, AttemptOutcome.SUCCEEDED))
 
 
 def _after_failure(ended: Ended, record: Record, situation: Situation) -> Step:

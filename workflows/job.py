@@ -6,9 +6,10 @@ a `View` in the memo tells where the job stands.
 """
 
 import asyncio
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import Enum, auto
-from typing import Any, NoReturn
+from typing import Any, NoReturn, assert_never
 
 from temporalio import workflow
 from temporalio.common import Priority, RawValue, RetryPolicy
@@ -19,9 +20,20 @@ with workflow.unsafe.imports_passed_through():
     from duetime.contracts.instants import parse_instant
     from duetime.contracts.record import VIEW, Assignment, Attempt, Ending, Error, Record, View
     from duetime.contracts.states import AttemptOutcome, ErrorType, State
-    from workflows.carry import Carry, Change, StopRequest
-    from workflows.decisions import Again, Cancelled, Fail, Situation, after, succeeded
-    from workflows.reading import BadJob, bad_job, read_end, read_job, read_result
+    from workflows.carry import Change, StopRequest
+    from workflows.decisions import (
+        Again,
+        Cancelled,
+        Ended,
+        Fail,
+        How,
+        Situation,
+        Step,
+        Succeed,
+        after_end,
+        after_return,
+    )
+    from workflows.reading import bad_job, read_end, read_job, read_result
 
 #: Timeouts that come back to the workflow instead of being retried by the server.
 _OURS = ["TemporalTimeout:Heartbeat", "TemporalTimeout:StartToClose"]
@@ -41,10 +53,13 @@ class _DeadlineExceeded(Exception):
     pass
 
 
-@workflow.defn(name="Job")
+@workflow.defn(dynamic=True)
 class JobWorkflow:
+    """Workflow type `Job`. Registered as the queue's dynamic workflow, which is the one kind that the SDK hands its
+    arguments as they came: whatever somebody starts here fails readably, and no workflow task can loop on it."""
+
     @workflow.init
-    def __init__(self, job: RawValue | None = None, carry: RawValue | None = None) -> None:
+    def __init__(self, arguments: Sequence[RawValue]) -> None:
         self._phase = _Phase.WAITING_FOR_DUE
         self._error: Exception | None = None
         self._moved = False
@@ -52,8 +67,7 @@ class JobWorkflow:
         self._stop = StopRequest()
         self._handle: workflow.ActivityHandle[RawValue] | None = None
         try:
-            self._carry = Carry.model_validate_json(carry.payload.data) if carry else Carry()
-            self._spec = read_job(job, workflow.info().workflow_id)
+            self._spec, self._carry = read_job(arguments, workflow.info())
             self._due_at = self._carry.due_at or self._spec.due_at(
                 workflow.info().workflow_id, workflow.info().workflow_start_time
             )
@@ -64,7 +78,7 @@ class JobWorkflow:
         self._priority = self._carry.priority or self._spec.priority
 
     @workflow.run
-    async def run(self, job: RawValue | None = None, carry: RawValue | None = None) -> dict[str, Any]:
+    async def run(self, arguments: Sequence[RawValue]) -> dict[str, Any]:
         if self._error is not None:
             raise bad_job(self._error)
         self._index()
@@ -115,7 +129,7 @@ class JobWorkflow:
         cut_short = left is not None and (span is None or left < span)
         try:
             await workflow.wait_condition(condition, timeout=left if cut_short else span)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             if cut_short:
                 raise _DeadlineExceeded from None
 
@@ -135,31 +149,11 @@ class JobWorkflow:
             handle.cancel()
             await self._wait(handle.done, None)
         moved, self._moved = self._moved, False
-        return await self._settle(handle, moved=moved)
-
-    async def _settle(
-        self, handle: workflow.ActivityHandle[RawValue], *, moved: bool
-    ) -> dict[str, Any] | None:
-        situation = Situation(
-            record=self._record,
-            dispatch=str(self._carry.dispatches),
-            retry=self._spec.retry,
-            now=workflow.now(),
-            chance=workflow.random().random(),
-            unhandled=self._carry.unhandled,
-        )
-        try:
-            result = read_result(await handle, workflow.payload_converter())
-        except ActivityError as error:
-            step = after(read_end(error), situation)
-        except ValueError as error:
-            step = Fail(Error(type=ErrorType.INVALID_RESULT, message=str(error)), self._record)
-        else:
-            value, self._record = succeeded(result, situation)
-            self._phase = _Phase.ENDING
-            return self._ending(value).compact()
-        self._record = step.record
+        step = await self._conclude(handle)
         match step:
+            case Succeed():
+                self._phase = _Phase.ENDING
+                return self._ending(step.result)
             case Fail():
                 raise self._failed(step.error)
             case Cancelled() if moved:
@@ -169,7 +163,29 @@ class JobWorkflow:
             case Again():
                 self._carry.unhandled = self._carry.unhandled + 1 if step.reason == "no_handler" else 0
                 await self._back_off(step)
+            case _:
+                assert_never(step)
         return None
+
+    async def _conclude(self, handle: workflow.ActivityHandle[RawValue]) -> Step:
+        """How the activity ended, taken down in the record, and what that means for the job."""
+        self._handle = None
+        situation = Situation(
+            record=self._record,
+            dispatch=str(self._carry.dispatches),
+            retry=self._spec.retry,
+            now=workflow.now(),
+            chance=workflow.random().random(),
+            unhandled=self._carry.unhandled,
+        )
+        try:
+            step: Step = after_return(read_result(await handle, workflow.payload_converter()), situation)
+        except ActivityError as error:
+            step = after_end(read_end(error), situation)
+        except ValueError as error:
+            step = after_end(Ended(How.FAILED, ErrorType.INVALID_RESULT, str(error)), situation)
+        self._record = step.record
+        return step
 
     def _dispatch(self) -> workflow.ActivityHandle[RawValue]:
         spec, info = self._spec, workflow.info()
@@ -243,18 +259,11 @@ class JobWorkflow:
             handle.cancel()
             try:
                 await workflow.wait_condition(handle.done, timeout=grace)
-            except asyncio.TimeoutError:
+            except TimeoutError:
                 self._record = self._abandoned()
                 return None
-        try:
-            return await self._settle(handle, moved=True) if self._unsettled(handle) else None
-        except ApplicationError:
-            # It failed for good on its way out; the caller ends the job for its own reason.
-            return None
-
-    def _unsettled(self, handle: workflow.ActivityHandle[RawValue]) -> bool:
-        last = self._record.attempts[-1] if self._record.attempts else None
-        return last is None or last.dispatch != str(self._carry.dispatches) or not last.finished_at
+        step = await self._conclude(handle)
+        return self._ending(step.result) if isinstance(step, Succeed) else None
 
     def _abandoned(self) -> Record:
         """The record when the handler did not answer in time: as the caller saw it, the open attempt closed."""
@@ -267,15 +276,15 @@ class JobWorkflow:
         changes = {"outcome": AttemptOutcome.CANCELLED, "finished_at": workflow.now()}
         return record.with_attempt(last.model_copy(update=changes))
 
-    def _ending(self, result: Any = None) -> Ending:
+    def _ending(self, result: Any = None) -> dict[str, Any]:
         record = self._record
         return Ending(
             result=result, attempts=record.attempts, checkpoint=record.checkpoint, progress=record.progress
-        )
+        ).compact()
 
     def _failed(self, error: Error) -> ApplicationError:
         self._phase = _Phase.ENDING
-        return ApplicationError(error.message, self._ending().compact(), type=error.type, non_retryable=True)
+        return ApplicationError(error.message, self._ending(), type=error.type, non_retryable=True)
 
     # -- what people see, and say -------------------------------------------------------------------------
 

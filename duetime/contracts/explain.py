@@ -34,7 +34,7 @@ def _fault(detail: Any, model: type[BaseModel] | None) -> Fault:
 
 def _is_union_branch(step: Any) -> bool:
     """Pydantic names the branch of a union in the path (`function-after[…]`, `constrained-str`); JSON does not."""
-    return isinstance(step, str) and ("[" in step or step in {"constrained-str"})
+    return isinstance(step, str) and ("[" in step or step == "constrained-str")
 
 
 def _fields(model: type[BaseModel], steps: Iterable[Any]) -> list[str]:

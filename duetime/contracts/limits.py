@@ -41,3 +41,6 @@ ERROR_TYPE_LENGTH = 200
 #: Attempts kept with their stack; the older ones keep a short message.
 DETAILED_ATTEMPTS = 10
 BRIEF_MESSAGE_LENGTH = 200
+
+#: The task queue of workflows; queues of jobs cannot begin with this word.
+ORCHESTRATION_QUEUE = "duetime"

@@ -5,6 +5,8 @@ the job with it. The engine drops a failure of more than 4 MB and lets the attem
 """
 
 import traceback
+from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from pydantic import ValidationError
@@ -15,6 +17,8 @@ from duetime.contracts.explain import explain, one_line
 from duetime.contracts.record import Error, cut
 from duetime.contracts.states import ErrorType
 from duetime.outcomes import Reject
+
+_RUNTIME = Path(__file__).parent
 
 
 def describe(error: BaseException) -> Error:
@@ -49,17 +53,24 @@ def _message(error: BaseException) -> str:
 
 
 def _stack(error: BaseException) -> str:
+    frames = _own_frames(error.__traceback__)
     try:
-        # Frames first, then the last line of each; sources can be long, so the end is what is kept.
-        text = "".join(traceback.format_exception(error, limit=-30))
+        # Frames first, then what was raised, and what it came from.
+        text = "".join(traceback.format_exception(type(error), error, frames, limit=-30))
     except Exception:
-        text = "".join(traceback.format_tb(error.__traceback__, limit=-30))
+        text = "".join(traceback.format_tb(frames, limit=-30))
     text = _text(text)
     if len(text) <= limits.ERROR_STACK_LENGTH:
         return text
     # An exception with megabytes of text repeats them at the end of its stack: keep the frames.
-    frames = _text("".join(traceback.format_tb(error.__traceback__, limit=-30)))
-    return cut(frames[-limits.ERROR_STACK_LENGTH :], limits.ERROR_STACK_LENGTH)
+    return _text("".join(traceback.format_tb(frames, limit=-30)))[-limits.ERROR_STACK_LENGTH :]
+
+
+def _own_frames(frames: TracebackType | None) -> TracebackType | None:
+    """Without the frames of the runtime that called the handler."""
+    while frames is not None and Path(frames.tb_frame.f_code.co_filename).parent == _RUNTIME:
+        frames = frames.tb_next
+    return frames
 
 
 def _clean(text: Any, length: int) -> str:

@@ -26,7 +26,7 @@ log = logging.getLogger("duetime.lease")
 #: The first sign of life; shorter handlers send none.
 ACKNOWLEDGE_AFTER = 0.8
 #: Also how soon a cancellation is noticed.
-LONGEST_INTERVAL = 5.0
+LONGEST_INTERVAL = 3.0
 #: Progress is sent early, but not more often than this.
 SHORTEST_INTERVAL = 1.0
 

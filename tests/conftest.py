@@ -1,0 +1,35 @@
+"""What tests share: one embedded engine a session; each test takes its own queue and ids."""
+
+import uuid
+from collections.abc import AsyncIterator
+
+import pytest
+from temporalio.client import Client
+
+from duetime.connection import connect
+from duetime.engine import EmbeddedEngine, EngineConfig
+
+
+@pytest.fixture(scope="session")
+async def engine() -> AsyncIterator[EmbeddedEngine]:
+    """A real Temporal server, in memory."""
+    async with EmbeddedEngine(EngineConfig()) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+async def client(engine: EmbeddedEngine) -> Client:
+    """A client with the project's own data converter."""
+    return await connect(engine.address)
+
+
+@pytest.fixture
+def queue() -> str:
+    """A queue of this test alone."""
+    return f"q-{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def job_id() -> str:
+    """A job id of this test alone."""
+    return f"job-{uuid.uuid4().hex[:12]}"

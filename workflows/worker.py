@@ -1,0 +1,23 @@
+"""The worker of the orchestration plane: runs our workflows on the queue `duetime`."""
+
+from temporalio.client import Client
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+
+from duetime.contracts.limits import ORCHESTRATION_QUEUE
+from workflows.job import JobWorkflow
+
+#: The job workflow is dynamic: it also answers, readably, for types that do not exist.
+WORKFLOWS = [JobWorkflow]
+
+
+def orchestrator(client: Client) -> Worker:
+    """A worker for our own reviewed workflows, which the replay tests hold to determinism *with* the sandbox.
+
+    Run unsandboxed here: the sandbox's importer costs half of a worker's processor time per job.
+    """
+    return Worker(
+        client,
+        task_queue=ORCHESTRATION_QUEUE,
+        workflows=WORKFLOWS,
+        workflow_runner=UnsandboxedWorkflowRunner(),
+    )
