@@ -8,7 +8,7 @@ knows is read from its execution.
 from datetime import datetime
 from typing import Any
 
-from temporalio.common import SearchAttributeKey, SearchAttributeUpdate
+from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
 
 from duetime.contracts.job import JobSpec
 
@@ -34,15 +34,15 @@ ALL = (
 )
 
 
-def of_job(spec: JobSpec, due_at: datetime) -> list[SearchAttributeUpdate[Any]]:
-    """The search attributes of a job, for its start or for an upsert."""
-    found: list[SearchAttributeUpdate[Any]] = [
-        KIND.value_set(spec.kind),
-        QUEUE.value_set(spec.queue),
-        DUE_AT.value_set(due_at),
+def of_job(spec: JobSpec, due_at: datetime) -> TypedSearchAttributes:
+    """The search attributes of a job."""
+    found: list[SearchAttributePair[Any]] = [
+        SearchAttributePair(KIND, spec.kind),
+        SearchAttributePair(QUEUE, spec.queue),
+        SearchAttributePair(DUE_AT, due_at),
     ]
     if spec.tags:
-        found.append(TAGS.value_set(list(dict.fromkeys(spec.tags))))
+        found.append(SearchAttributePair(TAGS, list(dict.fromkeys(spec.tags))))
     if spec.fairness_key:
-        found.append(FAIRNESS_KEY.value_set(spec.fairness_key))
-    return found
+        found.append(SearchAttributePair(FAIRNESS_KEY, spec.fairness_key))
+    return TypedSearchAttributes(found)

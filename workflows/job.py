@@ -292,8 +292,8 @@ class JobWorkflow:
         """Search attributes of a job that was started without the API."""
         if workflow.info().typed_search_attributes.get(attributes.KIND) is not None:
             return
-        spec = self._spec
-        workflow.upsert_search_attributes(attributes.of_job(spec, self._due_at))
+        found = attributes.of_job(self._spec, self._due_at)
+        workflow.upsert_search_attributes([pair.key.value_set(pair.value) for pair in found])
 
     def _publish(
         self,

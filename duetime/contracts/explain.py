@@ -6,7 +6,7 @@ from typing import Any, TypedDict
 
 from pydantic import BaseModel, ValidationError
 
-from duetime.contracts.json_value import escape_pointer
+from duetime.contracts.json_value import JsonValueError, escape_pointer
 
 
 class Fault(TypedDict):
@@ -18,13 +18,17 @@ class Fault(TypedDict):
 
 def explain(error: ValidationError, model: type[BaseModel] | None = None) -> list[Fault]:
     """The faults of `error`; unknown fields come with the nearest name that `model` knows."""
-    return [_fault(detail, model) for detail in error.errors(include_url=False, include_input=False)]
+    return [explain_one(detail, model) for detail in error.errors(include_url=False, include_input=False)]
 
 
-def _fault(detail: Any, model: type[BaseModel] | None) -> Fault:
+def explain_one(detail: Any, model: type[BaseModel] | None) -> Fault:
+    """One entry of pydantic's `errors()` as a fault."""
     steps = [step for step in detail["loc"] if not _is_union_branch(step)]
     pointer = "".join(f"/{escape_pointer(str(step))}" for step in steps)
     message = str(detail["msg"]).removeprefix("Value error, ")
+    cause = detail.get("ctx", {}).get("error")
+    if isinstance(cause, JsonValueError):
+        pointer += cause.pointer
     if detail["type"] == "extra_forbidden" and model:
         message = _unknown(str(steps[-1]), _fields(model, steps[:-1]))
     elif detail["type"] == "missing":

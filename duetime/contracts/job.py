@@ -2,7 +2,7 @@
 
 import hashlib
 from datetime import datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import (
     AfterValidator,
@@ -109,17 +109,9 @@ class Retry(Contract):
     ] = []
 
 
-class JobSpec(Contract):
-    """One job as submitted. Only `kind` is required.
+class DueTime(Contract):
+    """When: RFC 3339 with an offset, a wall time and its `timezone`, or a `delay` from now."""
 
-    >>> JobSpec.model_validate({"kind": "reminder.send", "delay": "15m"}).queue
-    'default'
-    """
-
-    kind: Kind
-    payload: dict[str, Any] = {}
-    id: JobId | None = None
-    queue: Queue = "default"
     timezone: str | None = Field(None, examples=["Europe/Paris"])
     run_at: str | None = Field(
         None,
@@ -127,18 +119,6 @@ class JobSpec(Contract):
         examples=["2027-01-15T09:00:00+01:00"],
     )
     delay: Span | None = None
-    spread: Annotated[Span, _between(timedelta(0), limits.LONGEST_SPREAD)] = timedelta(0)
-    priority: Annotated[int, Field(strict=True, ge=limits.PRIORITY[0], le=limits.PRIORITY[1])] = 3
-    fairness_key: Annotated[str, StringConstraints(min_length=1), AfterValidator(_short_key)] | None = None
-    fairness_weight: Annotated[
-        float, Field(ge=limits.FAIRNESS_WEIGHT[0], le=limits.FAIRNESS_WEIGHT[1], allow_inf_nan=False)
-    ] = 1.0
-    retry: Retry = Retry()
-    timeout: Annotated[Span, _between(limits.SHORTEST_TIMEOUT, limits.LONGEST_CLOCK)] = timedelta(minutes=10)
-    lease: Annotated[Span, _between(limits.SHORTEST_LEASE, limits.LONGEST_LEASE)] = timedelta(seconds=30)
-    queue_timeout: Annotated[Span, _between(limits.SHORTEST_TIMEOUT, limits.LONGEST_CLOCK)] | None = None
-    deadline: Annotated[Span, _between(limits.SHORTEST_TIMEOUT, limits.LONGEST_CLOCK)] | None = None
-    tags: Annotated[list[Tag], Field(max_length=limits.TAGS)] = []
 
     @field_validator("timezone")
     @classmethod
@@ -155,22 +135,56 @@ class JobSpec(Contract):
         return text
 
     @model_validator(mode="after")
-    def _one_due_time(self) -> "JobSpec":
+    def _said_once(self) -> Self:
         if self.run_at is not None and self.delay is not None:
             raise ValueError("`run_at` and `delay` both say when: leave out one of them")
         if self.timezone is not None and self.run_at is None:
             raise ValueError("`timezone` only goes with `run_at`")
         return self
 
+    def moment(self, now: datetime) -> datetime | None:
+        """The instant in UTC; `None` when none is named, `ValueError` when it is more than five years ahead."""
+        if self.run_at is not None:
+            due = parse_instant(self.run_at, self.timezone)
+        elif self.delay is not None:
+            due = now + self.delay
+        else:
+            return None
+        if due - now > limits.FURTHEST_RUN_AT:
+            raise ValueError("more than five years ahead")
+        return due
+
+
+class JobSpec(DueTime):
+    """One job as submitted. Only `kind` is required.
+
+    >>> JobSpec.model_validate({"kind": "reminder.send", "delay": "15m"}).queue
+    'default'
+    """
+
+    kind: Kind
+    payload: dict[str, Any] = {}
+    id: JobId | None = None
+    queue: Queue = "default"
+    spread: Annotated[Span, _between(timedelta(0), limits.LONGEST_SPREAD)] = timedelta(0)
+    priority: Annotated[int, Field(strict=True, ge=limits.PRIORITY[0], le=limits.PRIORITY[1])] = 3
+    fairness_key: Annotated[str, StringConstraints(min_length=1), AfterValidator(_short_key)] | None = None
+    fairness_weight: Annotated[
+        float, Field(ge=limits.FAIRNESS_WEIGHT[0], le=limits.FAIRNESS_WEIGHT[1], allow_inf_nan=False)
+    ] = 1.0
+    retry: Retry = Retry()
+    timeout: Annotated[Span, _between(limits.SHORTEST_TIMEOUT, limits.LONGEST_CLOCK)] = timedelta(minutes=10)
+    lease: Annotated[Span, _between(limits.SHORTEST_LEASE, limits.LONGEST_LEASE)] = timedelta(seconds=30)
+    queue_timeout: Annotated[Span, _between(limits.SHORTEST_TIMEOUT, limits.LONGEST_CLOCK)] | None = None
+    deadline: Annotated[Span, _between(limits.SHORTEST_TIMEOUT, limits.LONGEST_CLOCK)] | None = None
+    tags: Annotated[list[Tag], Field(max_length=limits.TAGS)] = []
+
     def due_at(self, job_id: str, accepted_at: datetime) -> datetime:
         """When the job is due, in UTC: `run_at` or `accepted_at + delay`, moved by its share of `spread`.
 
         `ValueError` when that is more than five years ahead.
         """
-        due = parse_instant(self.run_at, self.timezone) if self.run_at is not None else accepted_at
-        due += self.delay or timedelta(0)
-        if due - accepted_at > limits.FURTHEST_RUN_AT:
-            raise ValueError("more than five years ahead")
+        due = self.moment(accepted_at) or accepted_at
         return due + spread_offset(job_id, self.spread)
 
     def settled(self, job_id: str, accepted_at: datetime) -> "JobSpec":

@@ -1,0 +1,45 @@
+"""The API: a thin layer that turns calls into workflow starts and executions into answers.
+
+`uvicorn api.app:app` runs it with settings from the environment; it keeps no state, so run as many as you like.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+from temporalio.client import Client
+
+from api import problems
+from api.jobs.manager import Jobs
+from api.routes import health, jobs
+from duetime.connection import connect
+from duetime.settings import Settings, settings_or_exit
+
+_DESCRIPTION = "A distributed job scheduler on Temporal: durable jobs, at least once, fenced, nothing hidden."
+
+
+def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
+    """The app. With `client` it uses that connection instead of making its own."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        # Lazy: the API starts while Temporal is away, says so in /readyz, and recovers by itself.
+        connection = client or await connect(settings.temporal_target, settings.temporal_namespace, lazy=True)
+        app.state.client = connection
+        app.state.jobs = Jobs.over(connection, f"http://localhost:{settings.ui_port}")
+        yield
+
+    app = FastAPI(title="Duetime", version="1", description=_DESCRIPTION, lifespan=lifespan)
+    problems.install(app)
+    app.include_router(jobs.router)
+    app.include_router(health.router)
+    return app
+
+
+def __getattr__(name: str) -> FastAPI:
+    """`app`, made when somebody asks for it: importing this module for its parts reads no settings."""
+    if name != "app":
+        raise AttributeError(name)
+    app = create_app(settings_or_exit())
+    globals()["app"] = app
+    return app

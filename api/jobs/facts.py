@@ -1,0 +1,216 @@
+"""Facts of one job, fetched from the Temporal server: its execution now, its first event, and its last."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from pydantic import ValidationError
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import EventType, HistoryEventFilterType, PendingActivityState
+from temporalio.api.failure.v1 import Failure
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.api.workflow.v1 import PendingActivityInfo
+from temporalio.api.workflowservice.v1 import (
+    DescribeWorkflowExecutionRequest,
+    DescribeWorkflowExecutionResponse,
+    GetWorkflowExecutionHistoryRequest,
+)
+from temporalio.client import Client, WorkflowExecutionStatus
+
+from api.jobs.wire import decode, decode_all, instant, when
+from duetime import attributes
+from duetime.contracts.job import JobSpec
+from duetime.contracts.record import IDEMPOTENCY, VIEW, Ending, Error, Sign, View, read_sign
+from workflows.reading import JOB
+
+_HELD = {
+    PendingActivityState.PENDING_ACTIVITY_STATE_STARTED,
+    PendingActivityState.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED,
+    PendingActivityState.PENDING_ACTIVITY_STATE_PAUSE_REQUESTED,
+}
+
+
+class NotAJob(LookupError):
+    """No execution under this id, or one of another type."""
+
+
+@dataclass(frozen=True)
+class Dispatched:
+    """The activity under way: waiting for a worker, held by one, or waiting for its retry."""
+
+    activity_id: str
+    held: bool
+    server_attempt: int
+    scheduled_at: datetime | None
+    started_at: datetime | None
+    heartbeat_at: datetime | None
+    next_attempt_at: datetime | None
+    worker: str
+    sign: Sign | None
+    last_failure: Error | None
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a history knows of the last attempt of one activity."""
+
+    worker: str
+    started_at: datetime
+
+
+@dataclass(frozen=True)
+class Facts:
+    """One job as the server knows it."""
+
+    id: str
+    run_id: str
+    status: WorkflowExecutionStatus
+    started_at: datetime
+    execution_at: datetime
+    closed_at: datetime | None
+    spec: JobSpec | None = None
+    #: The input when it is not a job: somebody started the workflow by hand with something else.
+    raw_input: Any = None
+    view: View | None = None
+    key_hashes: dict[str, str] = field(default_factory=dict)
+    outcome: str | None = None
+    dispatched: Dispatched | None = None
+    ending: Ending | None = None
+    error: Error | None = None
+    #: From the history, by dispatch: who ran an attempt that nobody else took down.
+    known: Mapping[str, Known] = field(default_factory=dict)
+
+    @property
+    def is_open(self) -> bool:
+        return self.status is WorkflowExecutionStatus.RUNNING
+
+
+async def fetch(client: Client, job_id: str, run_id: str = "") -> Facts:
+    """The facts of the newest run of a job, or of the one named; `NotAJob` when there is none."""
+    execution = WorkflowExecution(workflow_id=job_id, run_id=run_id)
+    described = await client.workflow_service.describe_workflow_execution(
+        DescribeWorkflowExecutionRequest(namespace=client.namespace, execution=execution), retry=True
+    )
+    info = described.workflow_execution_info
+    if info.type.name != JOB:
+        raise NotAJob(job_id)
+    execution = info.execution
+    is_open = WorkflowExecutionStatus(info.status) is WorkflowExecutionStatus.RUNNING
+    first, last = await asyncio.gather(
+        _event(client, execution), _event(client, execution, close=True) if not is_open else _nothing()
+    )
+    return await _read(client, described, first, last)
+
+
+async def _nothing() -> None:
+    return None
+
+
+async def _event(client: Client, execution: WorkflowExecution, close: bool = False) -> HistoryEvent | None:
+    """The first event of a history, or its closing one."""
+    filters = HistoryEventFilterType
+    response = await client.workflow_service.get_workflow_execution_history(
+        GetWorkflowExecutionHistoryRequest(
+            namespace=client.namespace,
+            execution=execution,
+            maximum_page_size=1,
+            history_event_filter_type=(
+                filters.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT
+                if close
+                else filters.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT
+            ),
+        ),
+        retry=True,
+    )
+    events = response.history.events
+    return events[-1] if events else None
+
+
+async def _read(
+    client: Client,
+    described: DescribeWorkflowExecutionResponse,
+    first: HistoryEvent | None,
+    last: HistoryEvent | None,
+) -> Facts:
+    info = described.workflow_execution_info
+    memo = {name: await decode(client, payload) for name, payload in info.memo.fields.items()}
+    pending = [found for found in described.pending_activities if found.activity_id.isdigit()]
+    inputs = list(first.workflow_execution_started_event_attributes.input.payloads) if first else []
+    spec, raw = _spec(await decode(client, inputs[0]) if inputs else None)
+    ending, error = await _ending(client, last)
+    outcome = info.search_attributes.indexed_fields.get(attributes.OUTCOME.name)
+    return Facts(
+        id=info.execution.workflow_id,
+        run_id=info.execution.run_id,
+        status=WorkflowExecutionStatus(info.status),
+        started_at=instant(info.start_time),
+        execution_at=instant(info.execution_time),
+        closed_at=when(info, "close_time"),
+        spec=spec,
+        raw_input=raw,
+        view=View.model_validate(memo[VIEW]) if VIEW in memo else None,
+        key_hashes=memo.get(IDEMPOTENCY, {}),
+        outcome=await decode(client, outcome) if outcome else None,
+        dispatched=await _dispatched(client, pending[0]) if pending else None,
+        ending=ending,
+        error=error,
+    )
+
+
+def _spec(value: Any) -> tuple[JobSpec | None, Any]:
+    try:
+        return JobSpec.model_validate(value), None
+    except ValidationError:
+        return None, value
+
+
+async def _dispatched(client: Client, pending: PendingActivityInfo) -> Dispatched:
+    failure = pending.last_failure if pending.HasField("last_failure") else None
+    return Dispatched(
+        activity_id=pending.activity_id,
+        held=pending.state in _HELD,
+        server_attempt=pending.attempt,
+        scheduled_at=when(pending, "scheduled_time"),
+        started_at=when(pending, "last_started_time"),
+        heartbeat_at=when(pending, "last_heartbeat_time"),
+        next_attempt_at=when(pending, "next_attempt_schedule_time"),
+        worker=pending.last_worker_identity,
+        sign=read_sign(await decode_all(client, pending.heartbeat_details)),
+        last_failure=_text(failure) if failure else None,
+    )
+
+
+def _text(failure: Failure) -> Error:
+    info = failure.application_failure_info
+    return Error(type=info.type or "Error", message=failure.message)
+
+
+async def _ending(client: Client, event: HistoryEvent | None) -> tuple[Ending | None, Error | None]:
+    if event is None:
+        return None, None
+    match event.event_type:
+        case EventType.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
+            result = event.workflow_execution_completed_event_attributes.result
+            return _as_ending(await decode_all(client, result)), None
+        case EventType.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
+            failure = event.workflow_execution_failed_event_attributes.failure
+            details = await decode_all(client, failure.application_failure_info.details)
+            return _as_ending(details), _text(failure)
+        case EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
+            ended = event.workflow_execution_terminated_event_attributes
+            reason = ended.reason or "terminated"
+            return _as_ending(await decode_all(client, ended.details)), Error(
+                type="Cancelled", message=reason
+            )
+        case EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:
+            message = "the workflow's own run or execution timeout ended it"
+            return None, Error(type="WorkflowTimeout", message=message)
+    return None, None
+
+
+def _as_ending(values: list[Any]) -> Ending | None:
+    if values and isinstance(values[0], dict) and "result" in values[0]:
+        return Ending.model_validate(values[0])
+    return None

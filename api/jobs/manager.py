@@ -1,0 +1,34 @@
+"""The parts that routes on jobs call, wired once for each app."""
+
+from dataclasses import dataclass
+
+from fastapi import Request
+from temporalio.client import Client
+
+from api.jobs.control import Controller
+from api.jobs.reading import Reader
+from api.jobs.submission import Submitter
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """Everything about jobs. `key_lifetime` is told with every answer to an Idempotency-Key."""
+
+    reader: Reader
+    submitter: Submitter
+    controller: Controller
+    key_lifetime: str = (
+        "as long as the job is retained after its end (the retention of the Temporal namespace)"
+    )
+
+    @classmethod
+    def over(cls, client: Client, ui_url: str) -> "Jobs":
+        reader = Reader(client, ui_url)
+        return cls(reader, Submitter(client, reader), Controller(client, reader))
+
+
+def jobs_of(request: Request) -> Jobs:
+    """The manager of the app that serves this request."""
+    found = request.app.state.jobs
+    assert isinstance(found, Jobs)
+    return found

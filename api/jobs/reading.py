@@ -1,0 +1,84 @@
+"""Reading one job, exact and current."""
+
+import asyncio
+import contextlib
+import dataclasses
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import Client, WorkflowHistoryEventFilterType
+
+from api.jobs.facts import Facts, Known, NotAJob, fetch
+from api.jobs.state import is_unknown, record_of, state_of, view_of
+from api.jobs.wire import instant
+from api.problems import Problem
+from duetime.contracts.states import FINAL
+from duetime.contracts.view import JobView, Links
+
+
+class Reader:
+    """Reads jobs from their executions, never from the search index."""
+
+    def __init__(self, client: Client, ui_url: str) -> None:
+        self._client = client
+        self._ui_url = ui_url.rstrip("/")
+
+    async def facts(self, job_id: str) -> Facts:
+        """The newest run's facts; a `404` problem when nobody knows the id."""
+        try:
+            facts = await fetch(self._client, job_id)
+        except NotAJob:
+            raise Problem(404, "not-found", "Not found", f"no job has the id {job_id!r}") from None
+        if any(is_unknown(attempt) for attempt in record_of(facts).attempts):
+            return dataclasses.replace(facts, known=await self._from_history(facts))
+        return facts
+
+    async def job(self, job_id: str) -> JobView:
+        return self.view(await self.facts(job_id))
+
+    def view(self, facts: Facts) -> JobView:
+        return view_of(facts, datetime.now(UTC), self.links(facts.id))
+
+    def links(self, job_id: str) -> Links:
+        temporal = f"{self._ui_url}/namespaces/{self._client.namespace}/workflows/{job_id}"
+        return Links(self=f"/v1/jobs/{job_id}", temporal=temporal)
+
+    async def finished(self, job_id: str, wait: timedelta) -> tuple[bool, JobView]:
+        """Whether the job is final, after waiting for that up to `wait`, and the job then."""
+        facts = await self.facts(job_id)
+        if facts.is_open and wait > timedelta(0):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(wait.total_seconds()):
+                    await self._closing(facts)
+            facts = await self.facts(job_id)
+        return state_of(facts, datetime.now(UTC)) in FINAL, self.view(facts)
+
+    async def _closing(self, facts: Facts) -> None:
+        """Returns when this run has closed; a continued one is waited for in its next run."""
+        handle = self._client.get_workflow_handle(facts.id, run_id=facts.run_id)
+        while True:
+            events = handle.fetch_history_events(
+                wait_new_event=True, event_filter_type=WorkflowHistoryEventFilterType.CLOSE_EVENT
+            )
+            following = ""
+            async for event in events:
+                following = event.workflow_execution_continued_as_new_event_attributes.new_execution_run_id
+            if not following:
+                return
+            handle = self._client.get_workflow_handle(facts.id, run_id=following)
+
+    async def _from_history(self, facts: Facts) -> dict[str, Known]:
+        """By activity: the worker and the dispatch time in the server's own started event."""
+        scheduled: dict[int, str] = {}
+        known: dict[str, Known] = {}
+        handle = self._client.get_workflow_handle(facts.id, run_id=facts.run_id)
+        async for event in handle.fetch_history_events():
+            if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+                activity_id = event.activity_task_scheduled_event_attributes.activity_id
+                scheduled[event.event_id] = activity_id
+            elif event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_STARTED:
+                started: Any = event.activity_task_started_event_attributes
+                activity_id = scheduled.get(started.scheduled_event_id, "")
+                known[activity_id] = Known(started.identity, instant(event.event_time))
+        return known

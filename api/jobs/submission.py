@@ -1,0 +1,147 @@
+"""Submitting: one start of a workflow, and what to do when its id is taken."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from temporalio.client import Client, WorkflowHandle
+from temporalio.common import Priority, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.exceptions import WorkflowAlreadyStartedError
+
+from api.jobs.idempotency import Match, hashes, match, other_body
+from api.jobs.reading import Reader
+from api.jobs.request import Submission
+from api.patience import answer_in_time
+from api.problems import Problem, invalid, unavailable
+from duetime import attributes
+from duetime.contracts.ids import id_of_key, new_id
+from duetime.contracts.job import JobSpec
+from duetime.contracts.limits import ORCHESTRATION_QUEUE
+from duetime.contracts.record import IDEMPOTENCY
+from duetime.contracts.states import State
+from duetime.contracts.view import JobView
+from workflows.reading import JOB
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """`created` tells a new job from one that was there; `replayed` that the key brought it back."""
+
+    job: JobView
+    created: bool
+    replayed: bool = False
+
+
+@dataclass(frozen=True)
+class _Start:
+    """How the id may be taken: strictly new at first, wider once the job that has it is known."""
+
+    reuse: WorkflowIDReusePolicy = WorkflowIDReusePolicy.REJECT_DUPLICATE
+    conflict: WorkflowIDConflictPolicy = WorkflowIDConflictPolicy.FAIL
+
+
+_AGAIN = _Start(reuse=WorkflowIDReusePolicy.ALLOW_DUPLICATE)
+_REPLACE = _Start(WorkflowIDReusePolicy.ALLOW_DUPLICATE, WorkflowIDConflictPolicy.TERMINATE_EXISTING)
+
+
+class Submitter:
+    """Turns submissions into workflows."""
+
+    def __init__(self, client: Client, reader: Reader) -> None:
+        self._client = client
+        self._reader = reader
+
+    async def submit(self, submission: Submission, key: str | None, body: Any) -> Submitted:
+        """Accepts a job. It is durable when this returns; `Problem` when it was refused, or nobody knows."""
+        job_id = submission.id or (id_of_key(key) if key else new_id(datetime.now(UTC)))
+        wanted = hashes(key, body) if key else None
+        start = _Start()
+        for _ in range(5):  # the job in the way may end, or another begin, between two looks
+            try:
+                return await self._start(submission, job_id, wanted, start)
+            except WorkflowAlreadyStartedError:
+                decided = await self._taken(submission, job_id, wanted)
+                if isinstance(decided, Submitted):
+                    return decided
+                start = decided
+        raise unavailable(f"the id {job_id!r} changes hands too fast; try again", "busy_id")
+
+    async def _start(
+        self, submission: Submission, job_id: str, wanted: dict[str, str] | None, start: _Start
+    ) -> Submitted:
+        now = datetime.now(UTC)
+        try:
+            spec = submission.job().settled(job_id, now)
+        except ValueError as error:
+            pointer = "/run_at" if submission.run_at is not None else "/delay"
+            raise invalid([{"pointer": pointer, "message": str(error)}]) from None
+        due = spec.due_at(job_id, now)
+        delay = due - now
+        handle: WorkflowHandle[Any, Any] = await answer_in_time(
+            self._client.start_workflow(
+                JOB,
+                spec.compact(),
+                id=job_id,
+                task_queue=ORCHESTRATION_QUEUE,
+                id_reuse_policy=start.reuse,
+                id_conflict_policy=start.conflict,
+                start_delay=delay if delay > timedelta(0) else None,
+                search_attributes=attributes.of_job(spec, due),
+                memo={IDEMPOTENCY: wanted} if wanted else None,
+                priority=Priority(priority_key=spec.priority),
+                static_summary=spec.kind,
+            )
+        )
+        return Submitted(
+            self._accepted(spec, job_id, handle.first_execution_run_id or "", due, now), created=True
+        )
+
+    def _accepted(self, spec: JobSpec, job_id: str, run_id: str, due: datetime, now: datetime) -> JobView:
+        return JobView(
+            id=job_id,
+            run_id=run_id,
+            kind=spec.kind,
+            queue=spec.queue,
+            state=State.SCHEDULED if due > now else State.QUEUED,
+            payload=spec.payload,
+            tags=spec.tags,
+            priority=spec.priority,
+            created_at=now,
+            due_at=due,
+            late_by=now - due if due < now else None,
+            max_attempts=spec.retry.max_attempts,
+            links=self._reader.links(job_id),
+        )
+
+    async def _taken(
+        self, submission: Submission, job_id: str, wanted: dict[str, str] | None
+    ) -> Submitted | _Start:
+        """The id is taken: the job that has it, a wider start, or a refusal."""
+        facts = await self._reader.facts(job_id)
+        if wanted is not None:
+            match match(facts, wanted):
+                case Match.SAME:
+                    return Submitted(self._reader.view(facts), created=False, replayed=True)
+                case Match.OTHER_BODY:
+                    raise other_body()
+        job = self._reader.view(facts)
+        if not facts.is_open:
+            if submission.reuse_id:
+                return _AGAIN
+            raise _conflict(job, 'has this id and is finished; send "reuse_id": true to use the id again')
+        match submission.on_conflict:
+            case "return":
+                return Submitted(job, created=False)
+            case "replace":
+                return _REPLACE
+        raise _conflict(job, "has this id and is still open; `on_conflict` says what else to do")
+
+
+def _conflict(job: JobView, what: str) -> Problem:
+    return Problem(
+        409,
+        "id-in-use",
+        "The id is in use",
+        f"a job that is {job.state} {what}",
+        extra={"job": job.model_dump(mode="json")},
+    )

@@ -1,0 +1,178 @@
+"""Errors on the wire: RFC 9457 `application/problem+json`, whatever went wrong."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+from temporalio.service import RPCError, RPCStatusCode
+
+from duetime.contracts.explain import Fault, explain_one
+from duetime.contracts.json_value import JsonTooLarge
+
+log = logging.getLogger("duetime.api")
+
+MEDIA_TYPE = "application/problem+json"
+
+
+class FaultModel(BaseModel):
+    """One bad field; `pointer` is a JSON pointer (RFC 6901) into the body, or names a header or parameter."""
+
+    pointer: str
+    message: str
+
+
+class ProblemModel(BaseModel):
+    """RFC 9457: what went wrong, and the way out."""
+
+    type: str = Field(examples=["urn:duetime:problem:invalid"])
+    title: str
+    status: int
+    detail: str
+    errors: list[FaultModel] | None = None
+
+
+class Problem(Exception):
+    """A refusal. `name` is the stable last part of its `type`; `extra` are further members of the body."""
+
+    def __init__(
+        self,
+        status: int,
+        name: str,
+        title: str,
+        detail: str,
+        *,
+        errors: list[Fault] | None = None,
+        headers: Mapping[str, str] | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.status, self.name, self.title, self.detail = status, name, title, detail
+        self.errors, self.headers, self.extra = errors, dict(headers or {}), dict(extra or {})
+
+    def body(self) -> dict[str, Any]:
+        errors = {"errors": self.errors} if self.errors else {}
+        return {
+            "type": f"urn:duetime:problem:{self.name}",
+            "title": self.title,
+            "status": self.status,
+            "detail": self.detail,
+            **errors,
+            **self.extra,
+        }
+
+    def response(self) -> JSONResponse:
+        return JSONResponse(self.body(), self.status, headers=self.headers, media_type=MEDIA_TYPE)
+
+
+def invalid(faults: list[Fault]) -> Problem:
+    """Bad fields: `422` with a pointer for each."""
+    detail = "; ".join(f"{fault['pointer'] or 'the body'}: {fault['message']}" for fault in faults)
+    return Problem(422, "invalid", "Invalid field", detail[:2000], errors=faults)
+
+
+def too_large(what: str, size: int, limit: int) -> Problem:
+    """Over a bound in bytes: `413`."""
+    return Problem(413, "too-large", "Too large", f"{what} has {size:,} bytes; its bound is {limit:,}")
+
+
+def unavailable(detail: str, reason: str = "temporal_unreachable", retry_after: int = 1) -> Problem:
+    """Something behind the API does not answer: `503`. The outcome of a command may be unknown."""
+    return Problem(
+        503,
+        reason.replace("_", "-"),
+        "Temporarily unavailable",
+        detail,
+        headers={"Retry-After": str(retry_after)},
+        extra={"reason": reason},
+    )
+
+
+def from_rpc(error: RPCError) -> Problem:
+    """What an answer of Temporal's frontend means to a caller of ours."""
+    match error.status:
+        case RPCStatusCode.NOT_FOUND:
+            return Problem(404, "not-found", "Not found", "nothing is known under this id")
+        case RPCStatusCode.RESOURCE_EXHAUSTED:
+            return unavailable("Temporal is at its limits; repeat with the same id or key", "temporal_busy")
+        case RPCStatusCode.INVALID_ARGUMENT:
+            return Problem(422, "refused", "Refused by Temporal", error.message)
+    return unavailable(
+        "Temporal cannot be reached; the outcome may be unknown: repeat with the same id or Idempotency-Key"
+    )
+
+
+#: What every route may answer besides its own, for the OpenAPI document.
+def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """OpenAPI entries for these statuses, all problem documents."""
+    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemModel"}}}
+    return {status: {"description": _TITLES[status], "content": content} for status in statuses}
+
+
+_TITLES = {
+    400: "Malformed request",
+    401: "No or wrong key",
+    403: "Not allowed",
+    404: "Unknown id",
+    409: "Conflict of state",
+    412: "Stale token",
+    413: "Too large",
+    415: "Not JSON",
+    422: "Invalid field",
+    429: "Too many requests",
+    503: "Temporal cannot be reached",
+}
+
+
+def install(app: FastAPI) -> None:
+    """Makes every error of `app` a problem document."""
+
+    @app.exception_handler(Problem)
+    async def problem(_: Request, error: Problem) -> JSONResponse:
+        return error.response()
+
+    @app.exception_handler(RPCError)
+    async def rpc(_: Request, error: RPCError) -> JSONResponse:
+        return from_rpc(error).response()
+
+    @app.exception_handler(RequestValidationError)
+    async def validation(request: Request, error: RequestValidationError) -> JSONResponse:
+        for detail in error.errors():
+            cause = detail.get("ctx", {}).get("error")
+            if isinstance(cause, JsonTooLarge):
+                return too_large("the payload", cause.size, cause.limit).response()
+        return invalid(_request_faults(request, error)).response()
+
+    @app.exception_handler(HTTPException)
+    async def http(_: Request, error: HTTPException) -> JSONResponse:
+        detail = str(error.detail)
+        found = Problem(error.status_code, "http", detail, detail, headers=error.headers)
+        return found.response()
+
+    @app.exception_handler(Exception)
+    async def unexpected(request: Request, error: Exception) -> JSONResponse:
+        log.error("unexpected error at %s %s", request.method, request.url.path, exc_info=error)
+        return Problem(500, "internal", "Internal error", "this is a fault of ours; it was logged").response()
+
+
+def _request_faults(request: Request, error: RequestValidationError) -> list[Fault]:
+    """Faults of a request: pointers into the body, names for headers and parameters."""
+    found: list[Fault] = []
+    for detail in error.errors():
+        place, *steps = detail["loc"]
+        model = _body_model(request) if place == "body" else None
+        fault = explain_one({**detail, "loc": tuple(steps)}, model)
+        if place != "body":
+            fault = {"pointer": f"{place} {'.'.join(map(str, steps))}", "message": fault["message"]}
+        found.append(fault)
+    return found
+
+
+def _body_model(request: Request) -> type[BaseModel] | None:
+    field = getattr(request.scope.get("route"), "body_field", None)
+    kind = getattr(getattr(field, "field_info", None), "annotation", None)
+    return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None

@@ -1,0 +1,32 @@
+"""`/healthz` and `/readyz`: is this process alive, and can it do its work."""
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel
+
+from api.patience import answer_in_time
+from api.problems import problem_responses, unavailable
+
+router = APIRouter(tags=["health"])
+
+
+class Health(BaseModel):
+    """A word."""
+
+    status: str
+
+
+@router.get("/healthz", summary="Alive")
+async def healthz() -> Health:
+    return Health(status="alive")
+
+
+@router.get("/readyz", summary="Ready: Temporal answers", responses=problem_responses(503))
+async def readyz(request: Request) -> Health:
+    client = request.app.state.client
+    try:
+        serving = await answer_in_time(client.service_client.check_health())
+    except RuntimeError as error:
+        raise unavailable(f"Temporal cannot be reached: {error}") from None
+    if not serving:
+        raise unavailable("Temporal does not serve yet")
+    return Health(status="ready")

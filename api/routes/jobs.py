@@ -1,0 +1,107 @@
+"""`/v1/jobs`: submit, read, change and cancel one job."""
+
+from datetime import timedelta
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Depends, Header, Path, Query, Request, Response
+from pydantic import BeforeValidator
+
+from api.jobs.idempotency import check_key
+from api.jobs.manager import Jobs, jobs_of
+from api.jobs.request import CancelRequest, Patch, Submission
+from api.problems import problem_responses
+from api.routes.examples import JOB_EXAMPLE, SUBMISSION_EXAMPLES
+from api.strict import StrictRoute
+from duetime.contracts.duration import parse_duration
+from duetime.contracts.view import JobView
+
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=StrictRoute)
+
+Manager = Annotated[Jobs, Depends(jobs_of)]
+Id = Annotated[str, Path(description="the job's id", max_length=250)]
+Wait = Annotated[
+    timedelta,
+    BeforeValidator(parse_duration),
+    Query(description="how long to wait for the end, up to 60 s", json_schema_extra={"examples": ["30s"]}),
+]
+_LONGEST_WAIT = timedelta(seconds=60)
+_JOB: dict[str, Any] = {"content": {"application/json": {"example": JOB_EXAMPLE}}}
+
+
+@router.post(
+    "",
+    status_code=201,
+    summary="Submit a job",
+    response_model=JobView,
+    responses={
+        200: {
+            "description": "The job that is there: the same key and body, or `on_conflict: return`",
+            **_JOB,
+        },
+        201: {"description": "Accepted: the job is durable", **_JOB},
+        **problem_responses(400, 409, 413, 415, 422, 503),
+    },
+)
+async def submit(
+    submission: Annotated[Submission, Body(openapi_examples=SUBMISSION_EXAMPLES)],
+    request: Request,
+    response: Response,
+    jobs: Manager,
+    idempotency_key: Annotated[
+        str | None, Header(description="1 to 255 characters; the same key and body are the same job")
+    ] = None,
+) -> JobView:
+    key = check_key(idempotency_key)
+    submitted = await jobs.submitter.submit(submission, key, await request.json() if key else None)
+    response.status_code = 201 if submitted.created else 200
+    response.headers["Location"] = submitted.job.links.self
+    if key is not None:
+        response.headers["Idempotency-Key-Kept"] = jobs.key_lifetime
+    if submitted.replayed:
+        response.headers["Idempotency-Replayed"] = "true"
+    return submitted.job
+
+
+@router.get("/{job_id}", summary="One job, exact and current", responses=problem_responses(404, 503))
+async def read(job_id: Id, jobs: Manager) -> JobView:
+    return await jobs.reader.job(job_id)
+
+
+@router.get(
+    "/{job_id}/result",
+    summary="Wait for the end of a job",
+    response_model=JobView,
+    responses={202: {"model": JobView, "description": "Not final yet"}, **problem_responses(404, 422, 503)},
+)
+async def result(job_id: Id, jobs: Manager, response: Response, wait: Wait = timedelta(0)) -> JobView:
+    final, job = await jobs.reader.finished(job_id, min(wait, _LONGEST_WAIT))
+    response.status_code = 200 if final else 202
+    return job
+
+
+@router.patch(
+    "/{job_id}",
+    summary="Move a job or change its priority",
+    responses=problem_responses(400, 404, 409, 413, 415, 422, 503),
+)
+async def patch(job_id: Id, change: Patch, jobs: Manager) -> JobView:
+    return await jobs.controller.patch(job_id, change)
+
+
+@router.post(
+    "/{job_id}:run-now",
+    summary="Start a scheduled or retrying job now",
+    responses=problem_responses(404, 409, 503),
+)
+async def run_now(job_id: Id, jobs: Manager) -> JobView:
+    return await jobs.controller.run_now(job_id)
+
+
+@router.post(
+    "/{job_id}:cancel",
+    status_code=202,
+    summary="Cancel a job",
+    responses=problem_responses(400, 404, 409, 413, 415, 422, 503),
+)
+async def cancel(job_id: Id, jobs: Manager, how: CancelRequest | None = None) -> JobView:
+    return await jobs.controller.cancel(job_id, how or CancelRequest())

@@ -1,0 +1,95 @@
+"""A job as it is answered: what `GET /v1/jobs/{id}` gives, exact at the moment of reading."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, PlainSerializer
+
+from duetime.contracts.instants import format_instant
+from duetime.contracts.job import Span
+from duetime.contracts.states import AttemptOutcome, State
+
+Instant = Annotated[datetime, PlainSerializer(format_instant, return_type=str, when_used="json")]
+
+
+class Answer(BaseModel):
+    """A part of an answer; a reader leaves fields that it does not know."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class ErrorView(Answer):
+    """Why a job or an attempt failed: `type` is the exception's name, or one of Duetime's own."""
+
+    type: str
+    message: str
+    stack: str | None = None
+
+
+class AttemptView(Answer):
+    """One try of the handler. Fields that nobody could take down are null."""
+
+    number: int
+    fencing_token: int | None = None
+    worker: str | None = None
+    started_at: Instant | None = None
+    finished_at: Instant | None = None
+    outcome: AttemptOutcome
+    error: ErrorView | None = None
+
+
+class LeaseView(Answer):
+    """Who owns the running attempt, and until when if no further sign of life comes."""
+
+    worker: str
+    fencing_token: int
+    acquired_at: Instant
+    expires_at: Instant
+
+
+class ProgressView(Answer):
+    """How far the handler says it is."""
+
+    done: float
+    total: float | None = None
+    message: str | None = None
+    at: Instant | None = None
+
+
+class Links(Answer):
+    """Where to read on."""
+
+    self: str
+    temporal: str
+
+
+class JobView(Answer):
+    """A job with its state, its attempts and what came of it."""
+
+    id: str
+    run_id: str
+    kind: str
+    queue: str
+    state: State
+    payload: dict[str, Any] = {}
+    tags: list[str] = []
+    priority: int = 3
+    created_at: Instant
+    due_at: Instant
+    started_at: Instant | None = None
+    finished_at: Instant | None = None
+    late_by: Span | None = None
+    attempt: int = 0
+    max_attempts: int
+    next_attempt_at: Instant | None = None
+    lease: LeaseView | None = None
+    attempts: list[AttemptView] = []
+    progress: ProgressView | None = None
+    checkpoint: Any = None
+    result: Any = None
+    error: ErrorView | None = None
+    schedule_id: str | None = None
+    pipeline_id: str | None = None
+    nominal_time: Instant | None = None
+    warnings: list[str] = []
+    links: Links
