@@ -113,7 +113,7 @@ class DataDir:
             )
 
     def _set_aside(self) -> None:
-        """Half a schema is never completed, and no job was accepted into it. Moved all the same, not deleted."""
+        """Half a schema is never completed, and no job was accepted into it. Moved, not deleted."""
         for suffix in ("", "-wal", "-shm"):
             with contextlib.suppress(FileNotFoundError):
                 os.replace(f"{self.database}{suffix}", f"{self.database}.unfinished{suffix}")
