@@ -39,10 +39,7 @@ class DataDir:
 
     def create(self) -> None:
         """Make it, for this user alone; one that exists keeps its mode."""
-        try:
-            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            raise EngineError(f"the data directory {self.path} cannot be made: {error.strerror}") from None
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[int]:

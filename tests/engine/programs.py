@@ -21,13 +21,13 @@ def environment(**settings: str) -> dict[str, str]:
 
 
 async def start_python(*arguments: str, cwd: Path, env: dict[str, str]) -> asyncio.subprocess.Process:
-    """A Python program with its output, errors included, on a pipe."""
+    """A Python program with pipes for its input and for its output, errors included."""
     return await asyncio.create_subprocess_exec(
         sys.executable,
         *arguments,
         cwd=cwd,
         env=env,
-        stdin=asyncio.subprocess.DEVNULL,
+        stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )

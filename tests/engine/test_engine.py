@@ -100,6 +100,12 @@ async def test_a_start_cut_off_is_begun_again(tmp_path: Path) -> None:
         assert await registered(await engine.client()) == WANTED
 
 
+async def test_a_data_directory_that_cannot_be_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(EngineError, match=r"file cannot be used .*: set DUETIME_DATA_DIR"):
+        await EmbeddedEngine(EngineConfig(data_dir=tmp_path / "file")).start()
+
+
 @pytest.mark.parametrize("which", ["port", "ui_port"])
 async def test_a_taken_port_is_named(which: str) -> None:
     with socket.socket() as taken:
