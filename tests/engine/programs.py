@@ -63,6 +63,15 @@ def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
     return [process for process in processes if process.is_running() and process.status() != "zombie"]
 
 
+async def all_gone(processes: list[psutil.Process]) -> None:
+    """Wait until none of them runs; one that goes on fails the test, and is not left behind by it."""
+    try:
+        await eventually(lambda: not alive(processes))
+    finally:
+        for process in alive(processes):
+            process.kill()
+
+
 async def eventually(fact: Callable[[], object]) -> None:
     """Wait until `fact()` is true."""
     async with asyncio.timeout(PATIENCE):

@@ -18,6 +18,7 @@ from duetime.engine.probes import is_polled
 from tests.engine.programs import (
     ROOT,
     alive,
+    all_gone,
     descendants,
     environment,
     eventually,
@@ -197,7 +198,7 @@ async def test_kill_9_leaves_no_orphan(service: Service) -> None:
         children = descendants(process.pid)
         process.kill()
         await process.wait()
-        await eventually(lambda: not alive(children))
+        await all_gone(children)
 
 
 async def test_with_a_server_of_ones_own(engine: EmbeddedEngine, service: Service) -> None:

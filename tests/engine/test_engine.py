@@ -21,7 +21,15 @@ from duetime.engine import (
 )
 from duetime.engine.namespace import WANTED
 from duetime.engine.server import RETENTION
-from tests.engine.programs import alive, descendants, environment, eventually, read_until, start_python
+from tests.engine.programs import (
+    alive,
+    all_gone,
+    descendants,
+    environment,
+    eventually,
+    read_until,
+    start_python,
+)
 from tests.engine.test_namespace import registered, retention
 
 
@@ -163,6 +171,6 @@ asyncio.run(main())
     assert children
     owner.kill()
     await owner.wait()
-    await eventually(lambda: not alive(children))
+    await all_gone(children)
     async with EmbeddedEngine(EngineConfig(data_dir=tmp_path / "data", ui_port=None)):
         pass  # And the data is free again.
