@@ -157,14 +157,15 @@ async def test_a_part_that_crashes_ends_all(service: Service, fault: str, told: 
     assert "Duetime is ready" not in seen
 
 
-async def test_a_part_that_dies_later_ends_all_too(service: Service) -> None:
+@pytest.mark.parametrize(("name", "program"), [("worker", "worker.py"), ("temporal", "start-dev")])
+async def test_a_part_that_dies_later_ends_all_too(service: Service, name: str, program: str) -> None:
     async with service.process() as process:
         await read_until(process, "Duetime is ready")
         children = descendants(process.pid)
-        next(child for child in children if "worker.py" in " ".join(child.cmdline())).kill()
+        next(child for child in children if program in " ".join(child.cmdline())).kill()
         code, seen = await finish(process)
     assert code == 1
-    assert "worker ended (signal SIGKILL)" in seen
+    assert f"{name} ended (signal SIGKILL)" in seen
     assert "api says goodbye" in seen
     assert not alive(children)
 
