@@ -19,7 +19,7 @@ check: tools  ## Formatting, lint, types and the direction of imports
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 
 format: tools  ## Format the code and mend what the linter can
 	$(BIN)/ruff format
