@@ -7,7 +7,7 @@ BIN := .venv/bin
 .PHONY: help run test check format lock runtime tools
 
 help:  ## List the commands
-	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 10
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s%s\n", $$1, $$2 }' Makefile
 
 run: runtime  ## Start the embedded Temporal server, a worker and the API, until Ctrl-C
 	@exec $(BIN)/python dev.py
@@ -19,7 +19,7 @@ check: tools  ## Formatting, lint, types and the direction of imports
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 
 format: tools  ## Format the code and mend what the linter can
 	$(BIN)/ruff format

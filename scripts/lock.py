@@ -1,8 +1,8 @@
 """Pin the newest versions that `pyproject.toml` allows into the two lock files, each line with its hashes.
 
 Universal: one lock for every system and Python from 3.11. Neither the index's address nor a path of this
-machine gets into a lock, so that anyone's index or mirror serves. `uv` resolves; nothing else needs it, so it is
-in no lock.
+machine gets into a lock, so that anyone's index or mirror serves. `uv` resolves; nothing else needs it, so no
+lock has it.
 """
 
 import subprocess

@@ -39,11 +39,13 @@ class Child:
         readable: Callable[[str], str] = str,
         keep_open: Sequence[int] = (),
         umask: int = -1,
+        errors_only: bool = False,
     ) -> None:
-        """Start `argv`. `env` replaces the environment, `keep_open` are descriptors it inherits,
-        `umask` is that of umask(2), -1 ours.
+        """Start `argv`.
 
-        `on_line` is called from a thread with each line of its output, made `readable` and without the end.
+        `on_line` is called from a thread with each line of its output, made `readable` and without the end;
+        with `errors_only` of its standard error alone. `env` replaces the environment, `keep_open` are
+        descriptors it inherits, `umask` is that of umask(2), -1 ours.
         """
         self.name = name
         self._on_line = on_line
@@ -52,8 +54,8 @@ class Child:
         self._process = subprocess.Popen(
             tethered(list(argv)),
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stdout=subprocess.DEVNULL if errors_only else subprocess.PIPE,
+            stderr=subprocess.PIPE if errors_only else subprocess.STDOUT,
             env=None if env is None else dict(env),
             pass_fds=tuple(keep_open),
             umask=umask,
@@ -61,8 +63,8 @@ class Child:
         )
         self._ended: concurrent.futures.Future[int] = concurrent.futures.Future()
         self._ended.set_running_or_notify_cancel()  # Nobody who waits can cancel it for the others.
-        assert self._process.stdout is not None
-        self._reader = threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True)
+        output = self._process.stderr if errors_only else self._process.stdout
+        self._reader = threading.Thread(target=self._read, args=(output,), daemon=True)
         self._reader.start()
         threading.Thread(target=self._await_end, daemon=True).start()
 

@@ -39,10 +39,7 @@ class DataDir:
 
     def create(self) -> None:
         """Make it, for this user alone; one that exists keeps its mode."""
-        try:
-            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            raise EngineError(f"the data directory {self.path} cannot be made: {error.strerror}") from None
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[int]:
@@ -113,7 +110,7 @@ class DataDir:
             )
 
     def _set_aside(self) -> None:
-        """Half a schema is never completed, and no job was accepted into it. Moved all the same, not deleted."""
+        """Half a schema is never completed, and no job was accepted into it. Moved, not deleted."""
         for suffix in ("", "-wal", "-shm"):
             with contextlib.suppress(FileNotFoundError):
                 os.replace(f"{self.database}{suffix}", f"{self.database}.unfinished{suffix}")

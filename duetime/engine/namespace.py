@@ -89,7 +89,7 @@ async def _add(client: Client, missing: dict[str, int]) -> None:
             raise NamespaceUnfit(
                 f"namespace {client.namespace} has no room for the search attributes of jobs "
                 f"({error.message}): on an SQL store it has 10 of Keyword and 3 of every other type. Remove "
-                "some that nothing uses, or give Duetime a namespace of its own with DUETIME_TEMPORAL_NAMESPACE"
+                "some that nothing uses, or set DUETIME_TEMPORAL_NAMESPACE to one of its own"
             ) from None
         if error.status in (RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNIMPLEMENTED):
             wanted = ", ".join(f"{name} ({_type(kind)})" for name, kind in missing.items())

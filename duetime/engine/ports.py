@@ -12,10 +12,10 @@ LOOPBACK = "127.0.0.1"
 _POOL = range(20_000, 32_000)
 
 
-def require_free(port: int, purpose: str, way_out: str) -> None:
-    """Raise `PortTaken` when 127.0.0.1:`port` cannot be listened on."""
+def require_free(port: int, purpose: str, way_out: str, *, host: str = LOOPBACK) -> None:
+    """Raise `PortTaken` when `host`:`port` cannot be listened on."""
     try:
-        _bind(port)
+        _bind(port, host)
     except OSError as error:
         raise PortTaken(f"port {port} for {purpose} cannot be had ({error.strerror}): {way_out}") from None
 
@@ -25,15 +25,16 @@ def free_port() -> int:
     for _ in range(100):
         port = _POOL[secrets.randbelow(len(_POOL))]
         try:
-            _bind(port)
+            _bind(port, LOOPBACK)
         except OSError:
             continue
         return port
     raise PortTaken(f"no free port between {_POOL.start} and {_POOL.stop} in a hundred tries")
 
 
-def _bind(port: int) -> None:
-    with socket.socket() as probe:
+def _bind(port: int, host: str) -> None:
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    with socket.socket(family, kind, protocol) as probe:
         # As servers do: what a closed connection left in TIME_WAIT is no hindrance.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind((LOOPBACK, port))
+        probe.bind(address)

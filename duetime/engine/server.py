@@ -155,9 +155,15 @@ class EmbeddedEngine:
         if self._data is None:
             return None, None
         version = await asyncio.to_thread(read_version, binary)
-        self._data.create()
-        lock = self._held.enter_context(self._data.locked())
-        self._data.admit(version)
+        try:
+            self._data.create()
+            lock = self._held.enter_context(self._data.locked())
+            self._data.admit(version)
+        except OSError as error:
+            raise EngineError(
+                f"the data directory {self._data.path} cannot be used ({error.strerror}): "
+                "set DUETIME_DATA_DIR to another"
+            ) from None
         return version, lock
 
     async def _come_up(self, binary: Path, lock: int | None) -> None:
@@ -205,6 +211,7 @@ class EmbeddedEngine:
             readable=readable,
             keep_open=() if lock is None else (lock,),
             umask=0o077,  # Payloads of jobs are in its files.
+            errors_only=True,  # Its logs and errors; the rest is a welcome that is not ours.
         )
 
     async def _answer(self, child: Child) -> None:
