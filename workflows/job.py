@@ -24,12 +24,11 @@ with workflow.unsafe.imports_passed_through():
     from workflows.decisions import (
         Again,
         Cancelled,
-        Ended,
         Fail,
-        How,
         Situation,
         Step,
         Succeed,
+        after_bad_result,
         after_end,
         after_return,
     )
@@ -103,9 +102,7 @@ class JobWorkflow:
         carry = self._carry.model_copy(
             update={"due_at": self._due_at, "priority": self._priority, "record": self._record}
         )
-        workflow.continue_as_new(
-            args=[self._spec.compact(), carry.model_dump(mode="json", exclude_defaults=True)]
-        )
+        workflow.continue_as_new(args=[self._spec.compact(), carry.compact()])
 
     # -- waiting ------------------------------------------------------------------------------------------
 
@@ -179,11 +176,11 @@ class JobWorkflow:
             unhandled=self._carry.unhandled,
         )
         try:
-            step: Step = after_return(read_result(await handle, workflow.payload_converter()), situation)
+            step: Step = after_return(read_result(await handle), situation)
         except ActivityError as error:
             step = after_end(read_end(error), situation)
-        except ValueError as error:
-            step = after_end(Ended(How.FAILED, ErrorType.INVALID_RESULT, str(error)), situation)
+        except ValueError as fault:
+            step = after_bad_result(fault, situation)
         self._record = step.record
         return step
 

@@ -100,9 +100,9 @@ class Retry(Contract):
 
     max_attempts: Annotated[int, Field(strict=True, ge=1, le=limits.MAX_ATTEMPTS)] = 5
     initial_interval: Annotated[Span, _between(timedelta(0), limits.LONGEST_CLOCK)] = timedelta(seconds=1)
-    backoff: Annotated[float, Field(ge=1, le=100, allow_inf_nan=False)] = 2.0
+    backoff: Annotated[float, Field(strict=True, ge=1, le=100, allow_inf_nan=False)] = 2.0
     max_interval: Annotated[Span, _between(timedelta(0), limits.LONGEST_CLOCK)] = timedelta(minutes=5)
-    jitter: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.1
+    jitter: Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)] = 0.1
     non_retryable: Annotated[
         list[Annotated[str, StringConstraints(min_length=1, max_length=limits.ERROR_TYPE_LENGTH)]],
         Field(max_length=limits.NON_RETRYABLE),
@@ -170,7 +170,8 @@ class JobSpec(DueTime):
     priority: Annotated[int, Field(strict=True, ge=limits.PRIORITY[0], le=limits.PRIORITY[1])] = 3
     fairness_key: Annotated[str, StringConstraints(min_length=1), AfterValidator(_short_key)] | None = None
     fairness_weight: Annotated[
-        float, Field(ge=limits.FAIRNESS_WEIGHT[0], le=limits.FAIRNESS_WEIGHT[1], allow_inf_nan=False)
+        float,
+        Field(strict=True, ge=limits.FAIRNESS_WEIGHT[0], le=limits.FAIRNESS_WEIGHT[1], allow_inf_nan=False),
     ] = 1.0
     retry: Retry = Retry()
     timeout: Annotated[Span, _between(limits.SHORTEST_TIMEOUT, limits.LONGEST_CLOCK)] = timedelta(minutes=10)

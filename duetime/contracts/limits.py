@@ -19,7 +19,7 @@ PAYLOAD_BYTES = 256 * 1024
 RESULT_BYTES = 256 * 1024
 CHECKPOINT_BYTES = 64 * 1024
 PROGRESS_MESSAGE_LENGTH = 500
-#: Nesting of a JSON value.
+#: How many objects and lists of a JSON value may lie within each other.
 JSON_DEPTH = 100
 #: A submission's whole body in bytes: payload and everything around it.
 BODY_BYTES = 1024 * 1024
