@@ -150,8 +150,8 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def http(_: Request, error: HTTPException) -> JSONResponse:
         detail = str(error.detail)
-        found = Problem(error.status_code, "http", detail, detail, headers=error.headers)
-        return found.response()
+        name = detail.lower().replace(" ", "-") if detail.replace(" ", "").isalpha() else "http"
+        return Problem(error.status_code, name, detail, detail, headers=error.headers).response()
 
     @app.exception_handler(Exception)
     async def unexpected(request: Request, error: Exception) -> JSONResponse:

@@ -38,12 +38,14 @@ class StrictRequest(Request):
         return self._body
 
     async def json(self) -> Any:
-        try:
-            return json.loads(await self.body(), parse_constant=_refuse_constant)
-        except RecursionError:
-            raise _malformed("nested too deep") from None
-        except ValueError as error:
-            raise _malformed(str(error)) from None
+        if not hasattr(self, "_json"):
+            try:
+                self._json = json.loads(await self.body(), parse_constant=_refuse_constant)
+            except RecursionError:
+                raise _malformed("nested too deep") from None
+            except ValueError as error:
+                raise _malformed(str(error)) from None
+        return self._json
 
 
 class StrictRoute(APIRoute):
@@ -55,7 +57,11 @@ class StrictRoute(APIRoute):
         inner = super().get_route_handler()
 
         async def handle(request: Request) -> Response:
-            return await inner(self.request_class(request.scope, request.receive))
+            strict = self.request_class(request.scope, request.receive)
+            # Read before FastAPI does, which would turn every refusal into one vague 400.
+            if self.body_field is not None and await strict.body():
+                await strict.json()
+            return await inner(strict)
 
         return handle
 

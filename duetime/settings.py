@@ -152,6 +152,9 @@ class Settings(BaseSettings):
     queues: _Queues = ("default",)
     handlers: _Modules = ()
 
+    #: Whether the API refuses kinds that no worker ever announced, instead of warning.
+    strict_kinds: _Switch = False
+
     allow_commands: _Switch = False
     http_allow: _Hosts = ()
 

@@ -17,6 +17,7 @@ from temporalio.worker import Worker as TemporalWorker
 
 from duetime.contracts.record import Assignment, Sign, read_sign
 from duetime.handlers import Handler, find_handlers
+from duetime.registry import announce_patiently, entries_of
 from duetime.runtime.attempt import NO_HANDLER, AttemptRun, Tools
 
 log = logging.getLogger("duetime.worker")
@@ -60,17 +61,21 @@ class Worker:
             )
             for queue in self.queues
         ]
+        self._client = client
         self._running = AsyncExitStack()
 
     async def __aenter__(self) -> "Worker":
         for worker in self._workers:
             await self._running.enter_async_context(worker)
+        entries = entries_of(self.handlers.values(), self.queues)
+        self._announcing = asyncio.ensure_future(announce_patiently(self._client, entries))
         log.info("serving %s on %s", ", ".join(sorted(self.handlers)) or "nothing", ", ".join(self.queues))
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._announcing.cancel()
         await asyncio.gather(*(worker.shutdown() for worker in self._workers))
         await self._running.__aexit__(kind, error, trace)
         self._threads.shutdown(wait=False, cancel_futures=True)

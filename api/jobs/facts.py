@@ -124,8 +124,8 @@ async def _event(client: Client, execution: WorkflowExecution, close: bool = Fal
         ),
         retry=True,
     )
-    events = response.history.events
-    return events[-1] if events else None
+    events = response.history.events  # a page is one batch at least, however small it was asked for
+    return (events[-1] if close else events[0]) if events else None
 
 
 async def _read(

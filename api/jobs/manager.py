@@ -8,6 +8,9 @@ from temporalio.client import Client
 from api.jobs.control import Controller
 from api.jobs.reading import Reader
 from api.jobs.submission import Submitter
+from api.kinds.checking import KindCheck
+from api.kinds.known import Known
+from api.kinds.pollers import Pollers
 
 
 @dataclass(frozen=True)
@@ -17,14 +20,16 @@ class Jobs:
     reader: Reader
     submitter: Submitter
     controller: Controller
+    known: Known
     key_lifetime: str = (
         "as long as the job is retained after its end (the retention of the Temporal namespace)"
     )
 
     @classmethod
-    def over(cls, client: Client, ui_url: str) -> "Jobs":
-        reader = Reader(client, ui_url)
-        return cls(reader, Submitter(client, reader), Controller(client, reader))
+    def over(cls, client: Client, ui_url: str, *, strict_kinds: bool = False) -> "Jobs":
+        reader, known = Reader(client, ui_url), Known(client)
+        check = KindCheck(known, Pollers(client), strict_kinds)
+        return cls(reader, Submitter(client, reader, check), Controller(client, reader), known)
 
 
 def jobs_of(request: Request) -> Jobs:

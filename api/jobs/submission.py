@@ -11,6 +11,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from api.jobs.idempotency import Match, hashes, match, other_body
 from api.jobs.reading import Reader
 from api.jobs.request import Submission
+from api.kinds.checking import KindCheck
 from api.patience import answer_in_time
 from api.problems import Problem, invalid, unavailable
 from duetime import attributes
@@ -47,18 +48,21 @@ _REPLACE = _Start(WorkflowIDReusePolicy.ALLOW_DUPLICATE, WorkflowIDConflictPolic
 class Submitter:
     """Turns submissions into workflows."""
 
-    def __init__(self, client: Client, reader: Reader) -> None:
+    def __init__(self, client: Client, reader: Reader, check: KindCheck) -> None:
         self._client = client
         self._reader = reader
+        self._check = check
 
     async def submit(self, submission: Submission, key: str | None, body: Any) -> Submitted:
         """Accepts a job. It is durable when this returns; `Problem` when it was refused, or nobody knows."""
         job_id = submission.id or (id_of_key(key) if key else new_id(datetime.now(UTC)))
         wanted = hashes(key, body) if key else None
         start = _Start()
+        job, warnings = await self._check.check(submission)
         for _ in range(5):  # the job in the way may end, or another begin, between two looks
             try:
-                return await self._start(submission, job_id, wanted, start)
+                accepted = await self._start(job, job_id, wanted, start)
+                return Submitted(accepted.model_copy(update={"warnings": warnings}), created=True)
             except WorkflowAlreadyStartedError:
                 decided = await self._taken(submission, job_id, wanted)
                 if isinstance(decided, Submitted):
@@ -67,13 +71,13 @@ class Submitter:
         raise unavailable(f"the id {job_id!r} changes hands too fast; try again", "busy_id")
 
     async def _start(
-        self, submission: Submission, job_id: str, wanted: dict[str, str] | None, start: _Start
-    ) -> Submitted:
+        self, job: JobSpec, job_id: str, wanted: dict[str, str] | None, start: _Start
+    ) -> JobView:
         now = datetime.now(UTC)
         try:
-            spec = submission.job().settled(job_id, now)
+            spec = job.settled(job_id, now)
         except ValueError as error:
-            pointer = "/run_at" if submission.run_at is not None else "/delay"
+            pointer = "/run_at" if job.run_at is not None else "/delay"
             raise invalid([{"pointer": pointer, "message": str(error)}]) from None
         due = spec.due_at(job_id, now)
         delay = due - now
@@ -92,9 +96,7 @@ class Submitter:
                 static_summary=spec.kind,
             )
         )
-        return Submitted(
-            self._accepted(spec, job_id, handle.first_execution_run_id or "", due, now), created=True
-        )
+        return self._accepted(spec, job_id, handle.first_execution_run_id or "", due, now)
 
     def _accepted(self, spec: JobSpec, job_id: str, run_id: str, due: datetime, now: datetime) -> JobView:
         return JobView(

@@ -189,14 +189,14 @@ class JobSpec(DueTime):
         return due + spread_offset(job_id, self.spread)
 
     def settled(self, job_id: str, accepted_at: datetime) -> "JobSpec":
-        """The same job with its id and its due time as one instant, which is what the workflow is given.
+        """The same job with its due time as one instant, which is what the workflow is given.
 
         A job for now names no instant: it is due when the server accepts it, by the server's clock.
         """
         due = self.due_at(job_id, accepted_at)
         return self.model_copy(
             update={
-                "id": job_id,
+                "id": None,  # the workflow's own id says it
                 "run_at": format_instant(due) if due > accepted_at or self.run_at is not None else None,
                 "timezone": None,
                 "delay": None,
