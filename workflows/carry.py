@@ -1,7 +1,6 @@
 """What a job's workflow is told, beside the job: by its own earlier run, and by callers."""
 
 from datetime import timedelta
-
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AwareDatetime, Field
@@ -24,6 +23,9 @@ class Carry(Part):
     dispatches: Annotated[int, Field(ge=0)] = 0
     unhandled: Annotated[int, Field(ge=0)] = 0
     idempotency_key: str | None = None
+    #: Whether the jobs named in `after` have succeeded already.
+    ordered: bool = False
+    dependents: list[str] = Field(default_factory=list)
 
     @classmethod
     def fresh(cls) -> "Carry":
