@@ -88,11 +88,11 @@ class Redriver:
                 "after": [],
             }
         )
-        changes: dict[str, Any] = dict(
-            record=Record(checkpoint=record_of(facts).checkpoint if request.begin == "checkpoint" else None),
-            idempotency_key=facts.idempotency_key,
-            priority=facts.view.priority if facts.view else None,
-        )
+        changes: dict[str, Any] = {
+            "record": Record(checkpoint=record_of(facts).checkpoint if request.begin == "checkpoint" else None),
+            "idempotency_key": facts.idempotency_key,
+            "priority": facts.view.priority if facts.view else None,
+        }
         carry = Carry.fresh().model_copy(update=changes)
         described = await self._described(facts)
         memo = (
