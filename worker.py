@@ -49,20 +49,27 @@ def parse_arguments(arguments: Sequence[str], settings: Settings) -> argparse.Na
     return parser.parse_args(arguments)
 
 
-def handlers_of(options: argparse.Namespace) -> dict[str, Handler]:
+def handlers_of(options: argparse.Namespace, settings: Settings) -> dict[str, Handler]:
     """The built-in handlers and those of the modules; a module cannot take a built-in kind."""
+    builtin = builtin_handlers(
+        http_allow=",".join(settings.http_allow),
+        webhook_secrets=[secret.get_secret_value() for secret in settings.webhook_secrets],
+        allow_commands=options.allow_commands,
+    )
     modules = [name for name in options.handlers.split(",") if name]
-    return find_handlers([*builtin_handlers().values(), *modules])
+    return find_handlers([*builtin, *modules])
 
 
-async def serve(client: Client, options: argparse.Namespace, stop: asyncio.Event) -> None:
+async def serve(
+    client: Client, options: argparse.Namespace, handlers: dict[str, Handler], stop: asyncio.Event
+) -> None:
     """Runs the worker until `stop`; on leaving, handlers finish or their attempts are given back."""
     queues = [name for name in options.queues.split(",") if name]
     async with AsyncExitStack() as running:
         if not options.no_workflows:
             await running.enter_async_context(orchestrator(client))
         await running.enter_async_context(
-            Worker(client, handlers_of(options), queues=queues, concurrency=options.concurrency, grace=GRACE)
+            Worker(client, handlers, queues=queues, concurrency=options.concurrency, grace=GRACE)
         )
         await stop.wait()
         log.info("stopping: running handlers get %d s", GRACE.total_seconds())
@@ -73,12 +80,13 @@ async def main() -> int:
     set_up_logs(settings.log_level)
     options = parse_arguments(sys.argv[1:], settings)
     sys.path.insert(0, "")
+    handlers = handlers_of(options, settings)
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     client = await connect_patiently(settings.temporal_target, settings.temporal_namespace)
     await prepare_namespace(client)
-    await serve(client, options, stop)
+    await serve(client, options, handlers, stop)
     return 0
 
 

@@ -89,7 +89,9 @@ class Redriver:
             }
         )
         changes: dict[str, Any] = {
-            "record": Record(checkpoint=record_of(facts).checkpoint if request.begin == "checkpoint" else None),
+            "record": Record(
+                checkpoint=record_of(facts).checkpoint if request.begin == "checkpoint" else None
+            ),
             "idempotency_key": facts.idempotency_key,
             "priority": facts.view.priority if facts.view else None,
         }
