@@ -1,7 +1,6 @@
 """What a job's workflow is told, beside the job: by its own earlier run, and by callers."""
 
 from datetime import timedelta
-
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AwareDatetime, Field

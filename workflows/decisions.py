@@ -118,7 +118,9 @@ def after_return(result: Any, situation: Situation) -> Succeed:
 
 def after_bad_result(fault: ValueError, situation: Situation) -> Fail:
     """The end of a job whose foreign handler returned what no one can pass on: final, as it is for our own."""
-    error = Error(type=ErrorType.INVALID_RESULT, message=cut(sendable(str(fault)), limits.ERROR_MESSAGE_LENGTH))
+    error = Error(
+        type=ErrorType.INVALID_RESULT, message=cut(sendable(str(fault)), limits.ERROR_MESSAGE_LENGTH)
+    )
     attempt = _last_attempt(situation.record, situation.dispatch).model_copy(update={"error": error})
     return Fail(error, _with_end(situation.record, attempt, situation, AttemptOutcome.FAILED))
 
@@ -158,8 +160,10 @@ def _after_failure(ended: Ended, record: Record, situation: Situation) -> Step:
 
 
 def _after_lost_lease(ended: Ended, record: Record, situation: Situation) -> Step:
-    acknowledged = _is_open(record) or _is_closed_as(record, AttemptOutcome.LEASE_LOST, situation) or (
-        ended.sign is None and ended.heard
+    acknowledged = (
+        _is_open(record)
+        or _is_closed_as(record, AttemptOutcome.LEASE_LOST, situation)
+        or (ended.sign is None and ended.heard)
     )
     record = _closed(ended, record, situation, AttemptOutcome.LEASE_LOST, acknowledged=acknowledged)
     if not acknowledged:
