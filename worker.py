@@ -102,9 +102,17 @@ def parse_arguments(arguments: Sequence[str], settings: Settings) -> argparse.Na
     return parser.parse_args(arguments)
 
 
-def handlers_of(options: argparse.Namespace) -> dict[str, Handler]:
+def handlers_of(options: argparse.Namespace, settings: Settings) -> dict[str, Handler]:
     """The built-in handlers and those of the modules; a module cannot take a built-in kind."""
-    return find_handlers([*builtin_handlers().values(), *options.handlers])
+    try:
+        builtin = builtin_handlers(
+            http_allow=",".join(settings.http_allow),
+            webhook_secrets=[secret.get_secret_value() for secret in settings.webhook_secrets],
+            allow_commands=options.allow_commands,
+        )
+    except ValueError as error:  # a setting
+        raise HandlerFault(str(error)) from None
+    return find_handlers([*builtin, *options.handlers])
 
 
 async def serve(
@@ -133,7 +141,7 @@ async def main() -> int:
     options = parse_arguments(sys.argv[1:], settings)
     sys.path.insert(0, "")
     try:
-        handlers = handlers_of(options)
+        handlers = handlers_of(options, settings)
     except HandlerFault as fault:
         print(f"worker.py: {fault}", file=sys.stderr)
         return EXIT_USAGE

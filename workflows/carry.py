@@ -23,6 +23,9 @@ class Carry(Part):
     dispatches: Annotated[int, Field(ge=0)] = 0
     unhandled: Annotated[int, Field(ge=0)] = 0
     idempotency_key: str | None = None
+    #: Whether the jobs named in `after` have succeeded already.
+    ordered: bool = False
+    dependents: list[str] = Field(default_factory=list)
 
     @classmethod
     def fresh(cls) -> "Carry":

@@ -1,5 +1,6 @@
 """Submitting: one start of a workflow, and what to do when its id is taken."""
 
+import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,6 +16,7 @@ from api.kinds.checking import KindCheck
 from api.patience import answer_in_time
 from api.problems import Problem, invalid, unavailable
 from duetime import attributes
+from duetime.contracts.explain import Fault
 from duetime.contracts.ids import id_of_key, new_id
 from duetime.contracts.job import JobSpec
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
@@ -59,6 +61,7 @@ class Submitter:
         wanted = hashes(key, body) if key else None
         start = _Start()
         job, warnings = await self._check.check(submission)
+        await self._check_order(job, job_id)
         for _ in range(5):  # the job in the way may end, or another begin, between two looks
             try:
                 accepted = await self._start(job, job_id, wanted, start)
@@ -89,7 +92,8 @@ class Submitter:
                 task_queue=ORCHESTRATION_QUEUE,
                 id_reuse_policy=start.reuse,
                 id_conflict_policy=start.conflict,
-                start_delay=delay if delay > timedelta(0) else None,
+                # A job after others begins to wait for them at once, while the server still remembers them.
+                start_delay=delay if delay > timedelta(0) and not spec.after else None,
                 search_attributes=attributes.of_job(spec, due),
                 memo={IDEMPOTENCY: wanted} if wanted else None,
                 priority=Priority(priority_key=spec.priority),
@@ -98,13 +102,26 @@ class Submitter:
         )
         return self._accepted(spec, job_id, handle.first_execution_run_id or "", due, now)
 
+    async def _check_order(self, job: JobSpec, job_id: str) -> None:
+        """Every job named in `after` must be known, and another one."""
+        known = await asyncio.gather(*(self._reader.exists(i) for i in job.after if i != job_id))
+        others = iter(known)
+        faults: list[Fault] = []
+        for index, name in enumerate(job.after):
+            if name == job_id:
+                faults.append({"pointer": f"/after/{index}", "message": "a job cannot come after itself"})
+            elif not next(others):
+                faults.append({"pointer": f"/after/{index}", "message": f"no job has the id {name!r}"})
+        if faults:
+            raise invalid(faults)
+
     def _accepted(self, spec: JobSpec, job_id: str, run_id: str, due: datetime, now: datetime) -> JobView:
         return JobView(
             id=job_id,
             run_id=run_id,
             kind=spec.kind,
             queue=spec.queue,
-            state=State.SCHEDULED if due > now else State.QUEUED,
+            state=State.SCHEDULED if due > now else State.WAITING if spec.after else State.QUEUED,
             payload=spec.payload,
             tags=spec.tags,
             priority=spec.priority,

@@ -66,6 +66,8 @@ JobId = Annotated[
     StringConstraints(min_length=1, max_length=limits.ID_LENGTH, pattern=_NAME),
     AfterValidator(_no_dots),
 ]
+#: The id of any job, those that Duetime derives included.
+AnyJobId = Annotated[str, StringConstraints(min_length=1, max_length=250, pattern=r"^[A-Za-z0-9_.:~\-]+$")]
 Kind = Annotated[
     str, StringConstraints(min_length=1, max_length=limits.KIND_LENGTH, pattern=r"^[A-Za-z0-9_.:/\-]+$")
 ]
@@ -178,6 +180,12 @@ class JobSpec(DueTime):
     lease: Annotated[Span, _between(limits.SHORTEST_LEASE, limits.LONGEST_LEASE)] = timedelta(seconds=30)
     queue_timeout: Annotated[Span, _between(limits.SHORTEST_TIMEOUT, limits.LONGEST_CLOCK)] | None = None
     deadline: Annotated[Span, _between(limits.SHORTEST_TIMEOUT, limits.LONGEST_CLOCK)] | None = None
+    after: Annotated[
+        list[AnyJobId],
+        Field(
+            max_length=limits.AFTER, description="ids of jobs that must have succeeded before this one starts"
+        ),
+    ] = []
     tags: Annotated[list[Tag], Field(max_length=limits.TAGS)] = []
 
     def due_at(self, job_id: str, accepted_at: datetime) -> datetime:

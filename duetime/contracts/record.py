@@ -230,5 +230,7 @@ class View(Part):
 
 #: The memo key of `View`.
 VIEW = "duetime"
+#: The memo key of the ids of jobs that wait for this one.
+DEPENDENTS = "duetime-dependents"
 #: The memo key of what the API keeps of an Idempotency-Key.
 IDEMPOTENCY = "duetime-key"
