@@ -16,6 +16,7 @@ from temporalio.worker import Worker as TemporalWorker
 
 from duetime.contracts.record import Assignment, Sign, read_sign
 from duetime.handlers import Handler, find_handlers
+from duetime.observe.attempts import AttemptMeter, meter_of
 from duetime.registry import announce_patiently, entries_of
 from duetime.runtime.attempt import AttemptRun, Tools
 
@@ -44,7 +45,7 @@ class Worker:
         self.handlers = dict(handlers) if isinstance(handlers, Mapping) else find_handlers(handlers)
         self.queues = list(dict.fromkeys(queues))
         identity = client.service_client.config.identity or client.identity
-        tools = Tools(client, identity)
+        tools = Tools(client, identity, AttemptMeter(meter_of(client.service_client)))
         activities = [as_activity(handler, tools) for handler in self.handlers.values()]
         self._workers = [
             TemporalWorker(
