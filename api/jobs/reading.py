@@ -8,6 +8,7 @@ from typing import Any
 
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowHistoryEventFilterType
+from temporalio.service import RPCError, RPCStatusCode
 
 from api.jobs.facts import Facts, Known, NotAJob, fetch
 from api.jobs.state import is_unknown, record_of, state_of, view_of
@@ -15,6 +16,7 @@ from api.jobs.wire import instant
 from api.problems import Problem
 from duetime.contracts.states import FINAL
 from duetime.contracts.view import JobView, Links
+from workflows.reading import JOB
 
 
 class Reader:
@@ -33,6 +35,16 @@ class Reader:
         if any(is_unknown(attempt) for attempt in record_of(facts).attempts):
             return dataclasses.replace(facts, known=await self._from_history(facts))
         return facts
+
+    async def exists(self, job_id: str) -> bool:
+        """Whether the server knows a job of this id."""
+        try:
+            found = await self._client.get_workflow_handle(job_id).describe()
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return False
+            raise
+        return found.workflow_type == JOB
 
     async def job(self, job_id: str) -> JobView:
         return self.view(await self.facts(job_id))
