@@ -6,6 +6,8 @@ from fastapi import Request
 from temporalio.client import Client
 
 from api.jobs.control import Controller
+from api.jobs.counting import Counting
+from api.jobs.listing import Lister
 from api.jobs.reading import Reader
 from api.jobs.redrive import Redriver
 from api.jobs.submission import Submitter
@@ -23,6 +25,8 @@ class Jobs:
     controller: Controller
     redriver: Redriver
     known: Known
+    lister: Lister
+    counting: Counting
     key_lifetime: str = (
         "as long as the job is retained after its end (the retention of the Temporal namespace)"
     )
@@ -37,6 +41,8 @@ class Jobs:
             Controller(client, reader),
             Redriver(client, reader),
             known,
+            Lister(client, reader),
+            Counting(client),
         )
 
 
