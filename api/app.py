@@ -11,7 +11,8 @@ from temporalio.client import Client
 
 from api import problems
 from api.jobs.manager import Jobs
-from api.routes import health, jobs, kinds, listing
+from api.queues.manager import Queues
+from api.routes import backlog, health, jobs, kinds, listing, queues, why
 from duetime.connection import connect
 from duetime.settings import Settings, settings_or_exit
 
@@ -29,6 +30,7 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
         app.state.jobs = Jobs.over(
             connection, f"http://localhost:{settings.ui_port}", strict_kinds=settings.strict_kinds
         )
+        app.state.queues = Queues.over(connection, app.state.jobs.known)
         yield
 
     app = FastAPI(title="Duetime", version="1", description=_DESCRIPTION, lifespan=lifespan)
@@ -36,6 +38,9 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
     app.include_router(jobs.router)
     app.include_router(kinds.router)
     app.include_router(listing.router)
+    app.include_router(queues.router)
+    app.include_router(backlog.router)
+    app.include_router(why.router)
     app.include_router(health.router)
     return app
 

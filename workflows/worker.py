@@ -4,6 +4,7 @@ from temporalio.client import Client
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from activities.predecessors import PredecessorCheck
+from activities.queue_pauses import QueuePauses
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
 from workflows.job import JobWorkflow
 
@@ -20,7 +21,7 @@ def orchestrator(client: Client) -> Worker:
         client,
         task_queue=ORCHESTRATION_QUEUE,
         workflows=WORKFLOWS,
-        activities=[PredecessorCheck(client).check],
+        activities=[PredecessorCheck(client).check, QueuePauses(client).measure],
         max_concurrent_activities=200,
         workflow_runner=UnsandboxedWorkflowRunner(),
     )
