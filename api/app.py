@@ -11,8 +11,9 @@ from temporalio.client import Client
 
 from api import problems
 from api.jobs.manager import Jobs
+from api.observe.requests import CountRequests
 from api.queues.manager import Queues
-from api.routes import backlog, health, jobs, kinds, listing, queues, why
+from api.routes import backlog, health, jobs, kinds, listing, metrics, queues, why
 from duetime.connection import connect
 from duetime.settings import Settings, settings_or_exit
 
@@ -42,6 +43,8 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
     app.include_router(backlog.router)
     app.include_router(why.router)
     app.include_router(health.router)
+    app.include_router(metrics.router)
+    app.add_middleware(CountRequests)
     return app
 
 

@@ -21,6 +21,7 @@ from api.jobs.facts import Facts
 from api.jobs.reading import Reader
 from api.jobs.request import CancelRequest, Patch
 from api.jobs.state import record_of, state_of
+from api.observe.counters import job_ended
 from api.patience import PATIENCE, answer_in_time
 from api.problems import Problem, invalid, unavailable
 from duetime.contracts.record import Ending
@@ -96,6 +97,8 @@ class Controller:
         # The server keeps the record of attempts only as long as the activity: it goes along with the end.
         ending = Ending(attempts=record.attempts, checkpoint=record.checkpoint, progress=record.progress)
         await answer_in_time(handle.terminate(ending.compact(), reason=request.reason or "cancelled"))
+        if facts.spec is not None:
+            job_ended(facts.spec.kind, facts.spec.queue, State.CANCELLED)
         await self._tell_dependents(facts)
 
     async def _tell_dependents(self, facts: Facts) -> None:

@@ -13,6 +13,7 @@ from api.jobs.idempotency import Match, hashes, match, other_body
 from api.jobs.reading import Reader
 from api.jobs.request import Submission
 from api.kinds.checking import KindCheck
+from api.observe.counters import job_submitted
 from api.patience import answer_in_time
 from api.problems import Problem, invalid, unavailable
 from duetime import attributes
@@ -100,6 +101,7 @@ class Submitter:
                 static_summary=spec.kind,
             )
         )
+        job_submitted(spec.kind, spec.queue)
         return self._accepted(spec, job_id, handle.first_execution_run_id or "", due, now)
 
     async def _check_order(self, job: JobSpec, job_id: str) -> None:

@@ -12,7 +12,7 @@ from temporalio.client import Client
 
 from api.patience import answer_in_time
 from duetime.contracts.job import Contract
-from duetime.contracts.pauses import REASON_BYTES, WHO_BYTES
+from duetime.contracts.pauses import REASON_BYTES, WHO_BYTES, Note
 from duetime.queue_limit import QueueLimit, queue_limit, set_queue_limit
 
 log = logging.getLogger("duetime.api")
@@ -81,7 +81,8 @@ class QueueControl:
         def change(limit: QueueLimit) -> QueueLimit:
             note, rate = limit.note, limit.rate
             if not limit.is_paused:
-                note = replace(note, rate=rate, rate_reason=note.reason if rate is not None else "")
+                why, who = (note.reason, note.by) if rate is not None else ("", "")
+                note = replace(note, rate=rate, rate_reason=why, rate_by=who)
             note = replace(note, reason=request.reason, by=request.by, pauses=limit.pauses)
             return QueueLimit(0.0, note.paused(datetime.now(UTC)))
 
@@ -93,9 +94,9 @@ class QueueControl:
         def change(limit: QueueLimit) -> QueueLimit:
             if not limit.is_paused:
                 return limit
-            note = replace(limit.note, reason=limit.note.rate_reason, by=request.by, pauses=limit.pauses)
-            note = replace(note.resumed(datetime.now(UTC)), rate=None, rate_reason="")
-            return QueueLimit(limit.note.rate, note)
+            before, ended = limit.note, replace(limit.note, pauses=limit.pauses).resumed(datetime.now(UTC))
+            who = before.rate_by if before.rate is not None else request.by
+            return QueueLimit(before.rate, Note(before.rate_reason, who, pauses=ended.pauses))
 
         await self._change(name, change)
 
@@ -105,7 +106,8 @@ class QueueControl:
         def change(limit: QueueLimit) -> QueueLimit:
             note = replace(limit.note, pauses=limit.pauses)
             if limit.is_paused:
-                return QueueLimit(0.0, replace(note, rate=request.per_second, rate_reason=request.reason))
+                note = replace(note, rate=request.per_second, rate_reason=request.reason, rate_by=request.by)
+                return QueueLimit(0.0, note)
             return QueueLimit(request.per_second, replace(note, reason=request.reason, by=request.by))
 
         await self._change(name, change)

@@ -7,7 +7,7 @@ from typing import Any
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from api.jobs.facts import Facts, glance
+from api.jobs.facts import Facts, NotAJob, fetch
 from api.jobs.reading import Reader
 from api.jobs.state import state_of
 from api.kinds.known import Known
@@ -76,7 +76,9 @@ class Explainer:
 
     async def _state(self, job_id: str) -> State | None:
         try:
-            return state_of(await glance(self._client, job_id, ""), datetime.now(UTC))
+            return state_of(await fetch(self._client, job_id), datetime.now(UTC))
+        except NotAJob:
+            return None
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
                 return None

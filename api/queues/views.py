@@ -149,7 +149,9 @@ def _rate(lane: Lane) -> RateView | None:
     """The limit that somebody chose, or the one that a paused queue goes back to."""
     limit, note = lane.limit, lane.limit.note
     if limit.is_paused:
-        return RateView(per_second=note.rate, source="api", reason=note.rate_reason) if note.rate else None
+        if note.rate is None:
+            return None
+        return RateView(per_second=note.rate, source="api", reason=note.rate_reason, by=note.rate_by)
     if limit.rate is not None:
         return RateView(per_second=limit.rate, source="api", reason=note.reason, by=note.by)
     return RateView(per_second=lane.rate, source="worker") if lane.rate is not None else None

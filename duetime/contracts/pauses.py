@@ -17,7 +17,6 @@ _BOUND = 1000
 #: What somebody may say, and who they are, in bytes of UTF-8.
 REASON_BYTES = 400
 WHO_BYTES = 100
-_RATE_REASON_BYTES = 100
 _MARK = "\n[duetime] "
 _MILLISECOND = timedelta(milliseconds=1)
 #: Pauses kept; fewer when a long reason leaves no room.
@@ -35,12 +34,13 @@ class Pause:
 @dataclass(frozen=True)
 class Note:
     """What was said of a queue's limit: why, and by whom; the rate that a paused queue goes back to, in starts a
-    second (`None` is no limit), with its reason; and the pauses, the last one last."""
+    second (`None` is no limit), with the same; and the pauses, the last one last."""
 
     reason: str = ""
     by: str = ""
     rate: float | None = None
     rate_reason: str = ""
+    rate_by: str = ""
     pauses: tuple[Pause, ...] = ()
 
     def paused(self, at: datetime) -> "Note":
@@ -59,8 +59,13 @@ class Note:
 def write_note(note: Note) -> str:
     """The note as the server's reason; the oldest pauses are merged until it fits."""
     pauses = note.pauses
-    reason, by = _cut(note.reason, REASON_BYTES), _cut(note.by, WHO_BYTES)
-    told = {"by": by, "rate": note.rate, "rate_reason": _cut(note.rate_reason, _RATE_REASON_BYTES)}
+    reason = _cut(note.reason, REASON_BYTES)
+    told = {
+        "by": _cut(note.by, WHO_BYTES),
+        "rate": note.rate,
+        "rate_reason": _cut(note.rate_reason, WHO_BYTES),
+        "rate_by": _cut(note.rate_by, WHO_BYTES),
+    }
     while True:
         mark = told | {"pauses": [_spans(pause) for pause in pauses]}
         text = reason + _MARK + json.dumps(mark, ensure_ascii=False, separators=(",", ":"))
@@ -81,7 +86,7 @@ def read_note(text: str) -> Note:
             Pause(_instant(begin), None if end is None else _instant(end)) for begin, end in told["pauses"]
         )
         rate = None if told["rate"] is None else float(told["rate"])
-        return Note(reason, str(told["by"]), rate, str(told["rate_reason"]), pauses)
+        return Note(reason, str(told["by"]), rate, str(told["rate_reason"]), str(told["rate_by"]), pauses)
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
         return Note(text)
 

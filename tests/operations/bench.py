@@ -124,11 +124,13 @@ class Bench:
 
         return await until(self.view, as_wanted)
 
-    def worker(self, *handlers: Any, concurrency: int = 5, queue: str | None = None) -> Worker:
-        """A worker for the queue; of all kinds unless said otherwise."""
+    def worker(
+        self, *handlers: Any, concurrency: int = 5, queue: str | None = None, client: Client | None = None
+    ) -> Worker:
+        """A worker for the queue; of all kinds unless said otherwise. One client has one worker for each queue."""
         known = handlers or (quick, hold, fail, later)
         return Worker(
-            self.client,
+            client or self.client,
             known,
             queues=[queue or self.queue],
             concurrency=concurrency,
