@@ -64,10 +64,9 @@ class Dispatched:
 
 @dataclass(frozen=True)
 class Decision:
-    """A workflow task under way. From the second try on, the first ones failed: the workflow's code is at fault."""
+    """A workflow task under way, since when some worker has it, and which try it is."""
 
-    scheduled_at: datetime | None
-    taken: bool
+    taken_at: datetime | None
     tries: int
 
 
@@ -253,7 +252,7 @@ def _decision(described: DescribeWorkflowExecutionResponse) -> Decision | None:
         return None
     task = described.pending_workflow_task
     taken = task.state == PendingWorkflowTaskState.PENDING_WORKFLOW_TASK_STATE_STARTED
-    return Decision(when(task, "scheduled_time"), taken, task.attempt)
+    return Decision(when(task, "started_time") if taken else None, task.attempt)
 
 
 def _text(failure: Failure) -> Error:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from api.jobs.facts import Facts
@@ -17,8 +17,9 @@ from duetime.contracts.states import State
 from duetime.contracts.view import JobView, Links
 from duetime.contracts.why import Blocked, OtherJob, Reason
 
-#: From so many failed tries of a workflow task on, with workers that live, the workflow itself is at fault.
-_FAILING_TRIES = 3
+#: A decision takes milliseconds. One that is tried again, and taken so long without an answer, fails: workers tell the
+#: server of the first failure alone, and let it time out the others.
+_DECIDING = timedelta(seconds=2)
 _JOBS_SHOWN = 20
 _NO_HANDLER = "no_handler"
 
@@ -53,6 +54,14 @@ class Case:
     def has_no_handler(self) -> bool:
         """Whether a worker gave it back for want of a handler."""
         return self.facts.view is not None and self.facts.view.reason == _NO_HANDLER
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether its workflow fails, rather than waits for somebody to run it."""
+        decision = self.facts.decision
+        if decision is None or decision.tries < 2:
+            return False
+        return decision.taken_at is not None and self.now - decision.taken_at > _DECIDING
 
     @property
     def waits_long(self) -> bool:
@@ -185,10 +194,10 @@ def _overdue(case: Case) -> Iterator[Blocked]:
             since=since,
             queue=ORCHESTRATION_QUEUE,
         )
-    elif tries >= _FAILING_TRIES:
+    elif case.is_failing:
         yield Blocked(
             reason=Reason.WORKFLOW_FAILING,
-            detail=f"the job's workflow failed {tries - 1} times in a row; the log of the workers says why",
+            detail="the job's workflow fails whenever it is run; the log of the workers says why",
             since=since,
             tries=tries,
         )

@@ -27,6 +27,14 @@ _REMEMBERED = 20_000
 
 
 @dataclass(frozen=True)
+class Poll:
+    """Somebody who polled a queue."""
+
+    identity: str
+    polled_at: datetime
+
+
+@dataclass(frozen=True)
 class Sign:
     """What one worker said last."""
 
@@ -50,13 +58,12 @@ class Sign:
             return SEEN_WITHIN
         return min(3 * self.interval + timedelta(seconds=1), self.interval + timedelta(seconds=10))
 
-
-@dataclass(frozen=True)
-class Poll:
-    """Somebody who polled a queue."""
-
-    identity: str
-    polled_at: datetime
+    def accounts_for(self, poll: Poll) -> bool:
+        """Whether it is this worker's poll. One that is made when this worker was long silent, or gone, is of another
+        that has the same identity: a process that was started anew, or a second worker in it."""
+        if poll.identity != self.identity:
+            return False
+        return poll.polled_at <= self.said_at + (timedelta(0) if self.leaves else self.patience)
 
 
 @dataclass(frozen=True)
@@ -109,11 +116,10 @@ def living(
         for sign in signs
         if not sign.leaves and silent[sign.instance] <= sign.patience and _takes(sign, recent)
     ]
-    known = {sign.identity for sign in signs}
     found += [
         Worker(poll.identity, poll.polled_at, told_by="poll")
         for poll in recent.values()
-        if poll.identity not in known
+        if not any(sign.accounts_for(poll) for sign in signs)
     ]
     return sorted(found, key=lambda worker: worker.identity)
 

@@ -46,3 +46,30 @@ async def bench(
     bench = Bench(client, http, queue)
     yield bench
     await asyncio.gather(*(bench.end(job_id) for job_id in bench.made))
+
+
+# A second server, where nobody runs the workflows unless a test does.
+
+
+@pytest.fixture(scope="session")
+async def bare() -> AsyncIterator[EmbeddedEngine]:
+    async with EmbeddedEngine(EngineConfig(ui_port=None)) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+async def bare_client(bare: EmbeddedEngine) -> Client:
+    return await connect(bare.address)
+
+
+@pytest.fixture(scope="session")
+async def bare_http(bare_client: Client) -> AsyncIterator[httpx2.AsyncClient]:
+    async with calling(make_app(bare_client)) as http:
+        yield http
+
+
+@pytest.fixture
+async def alone(bare_client: Client, bare_http: httpx2.AsyncClient, queue: str) -> AsyncIterator[Bench]:
+    bench = Bench(bare_client, bare_http, queue)
+    yield bench
+    await asyncio.gather(*(bench.end(job_id) for job_id in bench.made))

@@ -8,7 +8,6 @@ from typing import Any
 import httpx2
 import pytest
 import yaml
-from prometheus_client.parser import text_string_to_metric_families
 from temporalio.client import Client
 
 from api.observe import counters, gauges
@@ -19,6 +18,7 @@ from duetime.contracts.states import AttemptOutcome, State
 from duetime.observe import names
 from tests.listing.conftest import calling, make_app
 from tests.operations.bench import Bench, until
+from tests.operations.scraping import Samples, read
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = (ROOT / "docs/metrics.md").read_text()
@@ -108,21 +108,12 @@ def test_every_alert_says_what_to_do() -> None:
         assert used <= kept, f"{rule['alert']}: its text names labels that the expression drops"
 
 
-def read(text: str) -> dict[tuple[str, tuple[str, ...]], float]:
-    """Samples by name and values of labels."""
-    return {
-        (sample.name, tuple(value for _, value in sorted(sample.labels.items()))): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-    }
-
-
 async def test_the_api_shows_how_queues_stand(bench: Bench) -> None:
     await bench.submit()
     await bench.submit(delay="1h")
     await bench.backlog(queued=1, scheduled=1)
 
-    async def look() -> dict[tuple[str, tuple[str, ...]], float]:
+    async def look() -> Samples:
         answer = await bench.http.get("/metrics")
         assert answer.status_code == 200 and answer.headers["content-type"].startswith("text/plain")
         return read(answer.text)
@@ -153,7 +144,7 @@ async def test_what_the_api_ends_it_counts(bench: Bench) -> None:
 
 
 async def test_routes_are_counted_by_pattern(http: httpx2.AsyncClient) -> None:
-    def count(seen: dict[tuple[str, tuple[str, ...]], float], route: str, status: str) -> float:
+    def count(seen: Samples, route: str, status: str) -> float:
         return seen.get(("duetime_http_requests_total", ("GET", route, status)), 0)
 
     before = read((await http.get("/metrics")).text)
