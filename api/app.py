@@ -13,7 +13,7 @@ from api import problems
 from api.jobs.manager import Jobs
 from api.observe.requests import CountRequests
 from api.queues.manager import Queues
-from api.routes import backlog, health, jobs, kinds, listing, metrics, queues, why
+from api.routes import backlog, doctor, health, jobs, kinds, listing, metrics, queues, why
 from duetime.connection import connect
 from duetime.settings import Settings, settings_or_exit
 
@@ -42,6 +42,7 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
     app.include_router(queues.router)
     app.include_router(backlog.router)
     app.include_router(why.router)
+    app.include_router(doctor.router)
     app.include_router(health.router)
     app.include_router(metrics.router)
     app.add_middleware(CountRequests)

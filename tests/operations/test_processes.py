@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+from datetime import timedelta
 from typing import Any
 
 from temporalio import workflow
@@ -33,6 +34,9 @@ async def test_no_orchestrator(alone: Bench) -> None:
         await alone.in_state(job_id, "succeeded")
 
 
+SOON = timedelta(seconds=4)
+
+
 @workflow.defn(name="Job")
 class Broken:
     """As a version that does not fit the histories that are there."""
@@ -43,7 +47,12 @@ class Broken:
 
 
 async def test_workflow_failing(bare: EmbeddedEngine, alone: Bench) -> None:
-    job_id = await alone.submit()
+    job_id = alone.queue
+    alone.made.append(job_id)
+    # Its workflow tasks time out soon: a worker tells of the first failure alone.
+    await alone.client.start_workflow(
+        "Job", {"kind": "quick", "queue": alone.queue}, id=job_id, task_queue="duetime", task_timeout=SOON
+    )
     other = await connect(bare.address)
     broken = Worker(
         other, task_queue="duetime", workflows=[Broken], workflow_runner=UnsandboxedWorkflowRunner()
@@ -84,6 +93,11 @@ async def test_workers_that_are_gone_are_told_by_the_name_of_their_queue(
         view = await alone.backlog(queued=1)
         assert view["health"] == "no_worker" and f"no worker polls queue `{alone.queue}`" in view["verdict"]
         await alone.blocked_by(job_id, "no_worker")
+        report = await alone.get("/v1/doctor")
+        assert any(
+            one["severity"] == "error" and f"no worker polls queue `{alone.queue}`" in one["says"]
+            for one in report["findings"]
+        )
         async with calling(make_app(alone.client)) as http:  # its own look, not one of some seconds ago
             shown = read((await http.get("/metrics")).text)
         assert shown["duetime_queue_health", ("no_worker", alone.queue)] == 1
