@@ -11,7 +11,7 @@ from temporalio.client import Client
 
 from api import problems
 from api.jobs.manager import Jobs
-from api.routes import health, jobs, kinds, listing
+from api.routes import batch, health, jobs, kinds, listing
 from duetime.connection import connect
 from duetime.settings import Settings, settings_or_exit
 
@@ -36,6 +36,7 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
     app.include_router(jobs.router)
     app.include_router(kinds.router)
     app.include_router(listing.router)
+    app.include_router(batch.router)
     app.include_router(health.router)
     return app
 

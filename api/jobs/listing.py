@@ -123,15 +123,18 @@ class Lister:
         """The run's facts; those of the run in which the job goes on, unless that has a place of its own in the list;
         `None` when it is gone."""
         try:
-            facts = await fetch(self._client, row.id, row.run_id)
+            facts = await self._fetch(row.id, row.run_id)
             if facts.status is not WorkflowExecutionStatus.CONTINUED_AS_NEW:
                 return facts
-            facts = await fetch(self._client, row.id)
+            facts = await self._fetch(row.id)
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
                 return None
             raise
         return facts if facts.started_at > newest else None
+
+    async def _fetch(self, job_id: str, run_id: str = "") -> Facts:
+        return await fetch(self._client, job_id, run_id)
 
     def _told(self, row: Row) -> JobSummary:
         """A finished job by the index alone."""

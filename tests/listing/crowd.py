@@ -64,5 +64,7 @@ class Crowd:
         async with asyncio.timeout(60):
             for operator, count in wanted.items():
                 query = f"DuetimeQueue = '{self.queue}' AND ExecutionStatus {operator} 'Running'"
-                while count is not None and (await self.client.count_workflows(query)).count != count:
+                while count is not None:
+                    if (await self.client.count_workflows(query)).count == count:
+                        break
                     await asyncio.sleep(0.05)
