@@ -48,11 +48,9 @@ def _within(value: Any, steps: Sequence[Any], kind: str) -> tuple[Any, ...]:
     """The steps of `steps` that lead somewhere in `value`; a missing field leads to where it belongs."""
     kept = []
     for step in steps:
-        try:
+        if (isinstance(value, dict) and step in value) or (isinstance(value, list) and isinstance(step, int)):
             value = value[step]
-        except (KeyError, IndexError, TypeError):
-            continue
-        kept.append(step)
+            kept.append(step)
     return (*kept, steps[-1]) if kind == "missing" and steps else tuple(kept)
 
 
