@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from activities.http.answer import Answer
 from activities.http.redirect import is_redirect
 from activities.http.request import HttpRequest
-from activities.http.retry_after import retry_after
+from duetime.retry_after import retry_after
 from activities.text import head
 from duetime.contracts.duration import format_duration
 from duetime.outcomes import Reject, RetryAfter

@@ -26,3 +26,25 @@ class KindEntry(Part):
         """The id of its workflow; short enough for a store with 255 characters, whatever the names."""
         digest = hashlib.sha256(f"{self.kind}\n{self.queue}".encode()).hexdigest()[:16]
         return f"duetime~kind~{self.kind}~{digest}"
+
+
+class ServedOn(Part):
+    """A kind on one queue: JSON Schema of its payload, and what a job has when its submission does not say."""
+
+    queue: str
+    payload_schema: dict[str, Any] | None
+    defaults: dict[str, Any]
+
+
+class KindView(Part):
+    """A kind and the queues it was announced on."""
+
+    kind: str
+    description: str
+    queues: list[ServedOn]
+
+
+class KindList(Part):
+    """All known kinds, by name."""
+
+    kinds: list[KindView]
