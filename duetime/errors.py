@@ -31,7 +31,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from duetime.contracts.problem import FaultView, ProblemView
+from duetime.contracts.explain import Fault, one_line
+from duetime.contracts.problem import PROBLEM_TYPE, FaultView, ProblemView
 from duetime.contracts.states import State
 from duetime.contracts.view import AttemptView, ErrorView, JobView
 
@@ -227,6 +228,22 @@ def api_error(problem: ProblemView, retry_after: timedelta | None = None) -> Api
     """The exception for a problem document."""
     found = BY_NAME.get(problem.name) or BY_STATUS.get(problem.status, ApiError)
     return found(problem, retry_after)
+
+
+def problem_error(status: int, name: str, title: str, detail: str, **members: Any) -> ApiError:
+    """The exception for what the API would say, found out on this side."""
+    told = {"type": PROBLEM_TYPE + name, "title": title, "status": status, "detail": detail, **members}
+    return api_error(ProblemView.model_validate(told))
+
+
+def invalid_field(faults: Sequence[Fault]) -> ApiError:
+    """`InvalidField` with these faults."""
+    return problem_error(422, "invalid", "Invalid field", one_line(faults), errors=list(faults))
+
+
+def too_large(detail: str) -> ApiError:
+    """`TooLarge`."""
+    return problem_error(413, "too-large", "Too large", detail)
 
 
 def result_of(job: JobView) -> Any:

@@ -13,8 +13,7 @@ from duetime.contracts.duration import Duration, format_duration
 from duetime.contracts.instants import format_instant
 from duetime.contracts.job import JobSpec, Retry
 from duetime.contracts.json_value import JsonTooLarge, JsonValueError, check_json
-from duetime.contracts.problem import PROBLEM_TYPE, ProblemView
-from duetime.errors import ApiError, api_error
+from duetime.errors import ApiError, invalid_field, too_large
 
 Moment = datetime | str
 OnConflict = Literal["reject", "return", "replace"]
@@ -131,18 +130,11 @@ def _check(value: Any, pointer: str, limit: int) -> None:
     try:
         check_json(value, limit)
     except JsonTooLarge as error:
-        detail = f"{pointer or 'the body'}: {error}"
-        raise _problem(413, "too-large", "Too large", detail) from None
+        raise too_large(f"{pointer or 'the body'}: {error}") from None
     except JsonValueError as error:
         raise _invalid(pointer + error.pointer, str(error)) from None
 
 
 def _invalid(pointer: str, message: str) -> ApiError:
     """As the API says it, without asking it."""
-    errors = [{"pointer": pointer, "message": message}]
-    return _problem(422, "invalid", "Invalid field", f"{pointer}: {message}", errors=errors)
-
-
-def _problem(status: int, name: str, title: str, detail: str, **more: Any) -> ApiError:
-    told = {"type": PROBLEM_TYPE + name, "title": title, "status": status, "detail": detail, **more}
-    return api_error(ProblemView.model_validate(told))
+    return invalid_field([{"pointer": pointer, "message": message}])

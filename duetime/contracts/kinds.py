@@ -1,10 +1,12 @@
 """What is known of a kind: announced by workers when they start, kept on the Temporal server."""
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import Field
 
+from duetime.contracts.job import JobSpec, Retry
 from duetime.contracts.record import Part
 
 #: The workflow type of an entry of the registry, and the memo key of what it says.
@@ -48,3 +50,16 @@ class KindList(Part):
     """All known kinds, by name."""
 
     kinds: list[KindView]
+
+
+def with_defaults(job: JobSpec, defaults: Mapping[str, Any]) -> JobSpec:
+    """`job` with the kind's defaults where the submission said nothing; `retry` is filled field by field."""
+    missing = {name: value for name, value in defaults.items() if name not in job.model_fields_set}
+    if "retry" in defaults:
+        said = {name: getattr(job.retry, name) for name in job.retry.model_fields_set}
+        base = Retry.model_validate(defaults["retry"])
+        missing["retry"] = base.model_copy(update=said)
+    if not missing:
+        return job
+    parsed = JobSpec.model_validate({"kind": job.kind, **missing})
+    return job.model_copy(update={name: getattr(parsed, name) for name in missing})
