@@ -16,8 +16,8 @@ from duetime.contracts.job import JobSpec
 from duetime.contracts.json_value import JsonValueError, check_json, sendable
 from duetime.contracts.record import cut, read_done, read_sign
 from duetime.contracts.states import ErrorType
+from duetime.decisions import Ended, How
 from workflows.carry import Carry
-from workflows.decisions import Ended, How
 
 
 class BadJob(ValueError):

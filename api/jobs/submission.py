@@ -10,7 +10,6 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 
 from api.jobs.idempotency import Match, hashes, match, other_body
 from api.jobs.reading import Reader
-from api.jobs.request import Submission
 from api.kinds.checking import KindCheck
 from api.patience import answer_in_time
 from api.problems import Problem, invalid, unavailable
@@ -18,6 +17,7 @@ from duetime.contracts.explain import Fault
 from duetime.contracts.ids import id_of_key, new_id
 from duetime.contracts.job import JobSpec
 from duetime.contracts.record import IDEMPOTENCY
+from duetime.contracts.requests import Submission
 from duetime.contracts.states import State
 from duetime.contracts.view import JobView
 from duetime.starting import Take, begin, plan_start

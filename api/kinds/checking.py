@@ -4,12 +4,13 @@ import logging
 
 from temporalio.service import RPCError
 
-from api.jobs.request import Submission
-from api.kinds.known import Known, payload_faults
+from api.kinds.known import Known
 from api.kinds.pollers import Pollers
 from api.problems import invalid
 from duetime.contracts.job import JobSpec
 from duetime.contracts.kinds import with_defaults
+from duetime.contracts.requests import Submission
+from duetime.payloads import payload_faults
 
 log = logging.getLogger("duetime.api")
 
