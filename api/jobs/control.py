@@ -89,6 +89,7 @@ class Controller:
             await answer_in_time(handle.cancel(reason=request.reason or ""))
             return
         # The server keeps the record of attempts only as long as the activity: it goes along with the end.
+        record = record.given_up(datetime.now(UTC))
         ending = Ending(attempts=record.attempts, checkpoint=record.checkpoint, progress=record.progress)
         await answer_in_time(handle.terminate(ending.compact(), reason=request.reason or "cancelled"))
 

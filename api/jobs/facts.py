@@ -136,7 +136,10 @@ async def _read(
 ) -> Facts:
     info = described.workflow_execution_info
     memo = {name: await decode(client, payload) for name, payload in info.memo.fields.items()}
-    pending = [found for found in described.pending_activities if found.activity_id.isdigit()]
+    open_ones = (
+        described.pending_activities if not info.HasField("close_time") else []
+    )  # closed jobs keep theirs
+    pending = [found for found in open_ones if found.activity_id.isdigit()]
     inputs = list(first.workflow_execution_started_event_attributes.input.payloads) if first else []
     spec, raw = _spec(await decode(client, inputs[0]) if inputs else None)
     ending, error = await _ending(client, last)

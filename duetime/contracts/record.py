@@ -93,6 +93,14 @@ class Record(Part):
             earlier = earlier[:-1]
         return self.model_copy(update={"attempts": shorten([*earlier, attempt])})
 
+    def given_up(self, now: datetime) -> "Record":
+        """This record with an attempt that still runs closed as cancelled: nobody takes its answer any more."""
+        last = self.attempts[-1] if self.attempts else None
+        if last is None or last.outcome is not AttemptOutcome.RUNNING:
+            return self
+        changes = {"outcome": AttemptOutcome.CANCELLED, "finished_at": now}
+        return self.with_attempt(last.model_copy(update=changes))
+
     def compact(self) -> dict[str, Any]:
         """As JSON without defaults, for histories and heartbeats."""
         return self.model_dump(mode="json", exclude_defaults=True)
