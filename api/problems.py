@@ -80,6 +80,11 @@ def too_large(what: str, size: int, limit: int) -> Problem:
     return Problem(413, "too-large", "Too large", f"{what} has {size:,} bytes; its bound is {limit:,}")
 
 
+def unknown(detail: str) -> Problem:
+    """Nobody knows what was asked for: `404`."""
+    return Problem(404, "not-found", "Not found", detail)
+
+
 def unavailable(detail: str, reason: str = "temporal_unreachable", retry_after: int = 1) -> Problem:
     """Something behind the API does not answer: `503`. The outcome of a command may be unknown."""
     return Problem(
@@ -96,7 +101,7 @@ def from_rpc(error: RPCError) -> Problem:
     """What an answer of Temporal's frontend means to a caller of ours."""
     match error.status:
         case RPCStatusCode.NOT_FOUND:
-            return Problem(404, "not-found", "Not found", "nothing is known under this id")
+            return unknown("nothing is known under this id")
         case RPCStatusCode.RESOURCE_EXHAUSTED:
             return unavailable("Temporal is at its limits; repeat with the same id or key", "temporal_busy")
         case RPCStatusCode.INVALID_ARGUMENT:

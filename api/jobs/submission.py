@@ -11,7 +11,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from api.jobs.idempotency import Match, hashes, match, other_body
 from api.jobs.reading import Reader
 from api.jobs.request import Submission
-from api.patience import answer_in_time
+from api.patience import in_time
 from api.problems import Problem, invalid, unavailable
 from duetime import attributes
 from duetime.contracts.ids import id_of_key, new_id
@@ -51,6 +51,7 @@ class Submitter:
         self._client = client
         self._reader = reader
 
+    @in_time()
     async def submit(self, submission: Submission, key: str | None, body: Any) -> Submitted:
         """Accepts a job. It is durable when this returns; `Problem` when it was refused, or nobody knows."""
         job_id = submission.id or (id_of_key(key) if key else new_id(datetime.now(UTC)))
@@ -77,20 +78,18 @@ class Submitter:
             raise invalid([{"pointer": pointer, "message": str(error)}]) from None
         due = spec.due_at(job_id, now)
         delay = due - now
-        handle: WorkflowHandle[Any, Any] = await answer_in_time(
-            self._client.start_workflow(
-                JOB,
-                spec.compact(),
-                id=job_id,
-                task_queue=ORCHESTRATION_QUEUE,
-                id_reuse_policy=start.reuse,
-                id_conflict_policy=start.conflict,
-                start_delay=delay if delay > timedelta(0) else None,
-                search_attributes=attributes.of_job(spec, due),
-                memo={IDEMPOTENCY: wanted} if wanted else None,
-                priority=Priority(priority_key=spec.priority),
-                static_summary=spec.kind,
-            )
+        handle: WorkflowHandle[Any, Any] = await self._client.start_workflow(
+            JOB,
+            spec.compact(),
+            id=job_id,
+            task_queue=ORCHESTRATION_QUEUE,
+            id_reuse_policy=start.reuse,
+            id_conflict_policy=start.conflict,
+            start_delay=delay if delay > timedelta(0) else None,
+            search_attributes=attributes.of_job(spec, due),
+            memo={IDEMPOTENCY: wanted} if wanted else None,
+            priority=Priority(priority_key=spec.priority),
+            static_summary=spec.kind,
         )
         return Submitted(
             self._accepted(spec, job_id, handle.first_execution_run_id or "", due, now), created=True

@@ -47,7 +47,7 @@ async def serving(app: FastAPI) -> AsyncIterator[str]:
     server = _Server(config)
     socket = config.bind_socket()
     running = asyncio.create_task(server.serve([socket]))
-    while not server.started:  # noqa: ASYNC110
+    while not server.started:
         await asyncio.sleep(0.01)
         assert not running.done()
     try:
