@@ -11,7 +11,7 @@ from temporalio.client import Client
 
 from api import problems
 from api.jobs.manager import Jobs
-from api.routes import health, jobs
+from api.routes import health, jobs, kinds
 from duetime.connection import connect
 from duetime.settings import Settings, settings_or_exit
 
@@ -26,12 +26,15 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
         # Lazy: the API starts while Temporal is away, says so in /readyz, and recovers by itself.
         connection = client or await connect(settings.temporal_target, settings.temporal_namespace, lazy=True)
         app.state.client = connection
-        app.state.jobs = Jobs.over(connection, f"http://localhost:{settings.ui_port}")
+        app.state.jobs = Jobs.over(
+            connection, f"http://localhost:{settings.ui_port}", strict_kinds=settings.strict_kinds
+        )
         yield
 
     app = FastAPI(title="Duetime", version="1", description=_DESCRIPTION, lifespan=lifespan)
     problems.install(app)
     app.include_router(jobs.router)
+    app.include_router(kinds.router)
     app.include_router(health.router)
     return app
 

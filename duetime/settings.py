@@ -119,6 +119,14 @@ _Hosts = Annotated[
     AfterValidator(_networks_or_names),
     Field(description="host names, addresses or networks, comma-separated, such as 10.1.0.0/16,hooks.local"),
 ]
+_Secrets = Annotated[
+    tuple[SecretStr, ...],
+    NoDecode,
+    BeforeValidator(_split),
+    Field(
+        description="secrets of Standard Webhooks, comma-separated, such as whsec_… (24 to 64 bytes in base64)"
+    ),
+]
 _LogLevel = Annotated[
     Literal["debug", "info", "warning", "error"],
     BeforeValidator(_lower),
@@ -152,8 +160,13 @@ class Settings(BaseSettings):
     queues: _Queues = ("default",)
     handlers: _Modules = ()
 
+    #: Whether the API refuses kinds that no worker ever announced, instead of warning.
+    strict_kinds: _Switch = False
+
     allow_commands: _Switch = False
     http_allow: _Hosts = ()
+    #: Keys that sign the requests of the kind `http` (Standard Webhooks); several while one is rotated.
+    webhook_secrets: _Secrets = ()
 
     log_level: _LogLevel = "info"
 

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from types import TracebackType
@@ -17,7 +16,8 @@ from temporalio.worker import Worker as TemporalWorker
 
 from duetime.contracts.record import Assignment, Sign, read_sign
 from duetime.handlers import Handler, find_handlers
-from duetime.runtime.attempt import NO_HANDLER, AttemptRun, Tools
+from duetime.registry import announce_patiently, entries_of
+from duetime.runtime.attempt import AttemptRun, Tools
 
 log = logging.getLogger("duetime.worker")
 
@@ -44,10 +44,7 @@ class Worker:
         self.handlers = dict(handlers) if isinstance(handlers, Mapping) else find_handlers(handlers)
         self.queues = list(dict.fromkeys(queues))
         identity = client.service_client.config.identity or client.identity
-        self._threads = ThreadPoolExecutor(
-            concurrency * len(self.queues), thread_name_prefix="duetime-handler"
-        )
-        tools = Tools(client, self._threads, identity)
+        tools = Tools(client, identity)
         activities = [as_activity(handler, tools) for handler in self.handlers.values()]
         self._workers = [
             TemporalWorker(
@@ -60,20 +57,23 @@ class Worker:
             )
             for queue in self.queues
         ]
+        self._client = client
         self._running = AsyncExitStack()
 
     async def __aenter__(self) -> "Worker":
         for worker in self._workers:
             await self._running.enter_async_context(worker)
+        entries = entries_of(self.handlers.values(), self.queues)
+        self._announcing = asyncio.ensure_future(announce_patiently(self._client, entries))
         log.info("serving %s on %s", ", ".join(sorted(self.handlers)) or "nothing", ", ".join(self.queues))
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._announcing.cancel()
         await asyncio.gather(*(worker.shutdown() for worker in self._workers))
         await self._running.__aexit__(kind, error, trace)
-        self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 def as_activity(handler: Handler, tools: Tools) -> Any:
@@ -95,11 +95,11 @@ def as_activity(handler: Handler, tools: Tools) -> Any:
 async def give_back(arguments: Sequence[RawValue]) -> Any:
     """A kind that this worker has no handler for: back to the workflow, at no cost."""
     info = activity.info()
-    sign = read_sign(info.heartbeat_details) or Sign()
+    known = read_sign(info.heartbeat_details) or Sign()
     raise ApplicationError(
         f"the worker that took it has no handler for {info.activity_type!r}",
-        sign.compact() if info.heartbeat_details else {},
-        type=NO_HANDLER,
+        Sign(record=known.record, no_handler=True).compact(),
+        type="NoHandler",
         non_retryable=True,
         category=ApplicationErrorCategory.BENIGN,
     )

@@ -8,9 +8,11 @@ from typing import Any, assert_never
 from duetime.backoff import retry_delay
 from duetime.contracts import limits
 from duetime.contracts.job import Retry
-from duetime.contracts.record import Attempt, Error, Record, Sign, cut
+from duetime.contracts.json_value import sendable
+from duetime.contracts.record import Attempt, Error, Record, Sign, cut, read_done
 from duetime.contracts.states import AttemptOutcome, ErrorType
-from duetime.runtime.attempt import CANCELLED, INTERRUPTED, NO_HANDLER, SNOOZED
+
+_LONGEST_NO_HANDLER_WAIT = 60
 
 
 class How(Enum):
@@ -35,6 +37,10 @@ class Ended:
     type: str = ""
     message: str = ""
     sign: Sign | None = None
+    #: Who had it last, as far as the server says.
+    worker: str | None = None
+    #: A worker that speaks no language of ours gave a sign of life, or took it at least when it was cancelled.
+    heard: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,18 +88,20 @@ class Situation:
 
 def after_end(ended: Ended, situation: Situation) -> Step:
     """The next step of a job whose activity did not return."""
-    record = ended.sign.record if ended.sign else situation.record
+    record = _told(ended, situation)
     match ended.how:
         case How.FAILED:
             return _after_failure(ended, record, situation)
         case How.LEASE_LOST:
-            return _after_lost_lease(record, situation)
+            return _after_lost_lease(ended, record, situation)
         case How.TIMED_OUT:
-            return _after_timeout(record, situation)
+            return _after_timeout(ended, record, situation)
         case How.NOT_STARTED:
             message = "no worker took the job within its queue_timeout"
             return Fail(Error(type=ErrorType.QUEUE_TIMEOUT, message=message), record)
         case How.CANCELLED:
+            if _is_open(record) or ended.heard:
+                record = _closed(ended, record, situation, AttemptOutcome.CANCELLED)
             return Cancelled(record)
         case _:
             assert_never(ended.how)
@@ -101,34 +109,63 @@ def after_end(ended: Ended, situation: Situation) -> Step:
 
 def after_return(result: Any, situation: Situation) -> Succeed:
     """The end of a job whose activity returned: one of ours brings its record along, a foreign one only a result."""
-    if isinstance(result, dict) and "$duetime" in result:
-        return Succeed(result.get("result"), Sign.model_validate(result).record)
-    return Succeed(result, _closed(situation.record, situation, AttemptOutcome.SUCCEEDED))
+    done = read_done(result)
+    if done is not None:
+        return Succeed(done.result, done.record)
+    attempt = _last_attempt(situation.record, situation.dispatch)
+    return Succeed(result, _with_end(situation.record, attempt, situation, AttemptOutcome.SUCCEEDED))
+
+
+def after_bad_result(fault: ValueError, situation: Situation) -> Fail:
+    """The end of a job whose foreign handler returned what no one can pass on: final, as it is for our own."""
+    error = Error(
+        type=ErrorType.INVALID_RESULT, message=cut(sendable(str(fault)), limits.ERROR_MESSAGE_LENGTH)
+    )
+    attempt = _last_attempt(situation.record, situation.dispatch).model_copy(update={"error": error})
+    return Fail(error, _with_end(situation.record, attempt, situation, AttemptOutcome.FAILED))
+
+
+def _told(ended: Ended, situation: Situation) -> Record:
+    """The worker's record where it has one: a worker that never began an attempt knows less than we do."""
+    if ended.sign is not None and ended.sign.record.attempts:
+        return ended.sign.record
+    return situation.record
 
 
 def _after_failure(ended: Ended, record: Record, situation: Situation) -> Step:
-    match ended.type:
-        case t if t == INTERRUPTED:
+    """The outcome that our runtime wrote down decides, never the name of an error: a handler may use any name."""
+    if ended.sign is None:
+        error = Error(
+            type=cut(sendable(ended.type or "Error"), limits.ERROR_TYPE_LENGTH),
+            message=cut(sendable(ended.message), limits.ERROR_MESSAGE_LENGTH),
+        )
+        return Fail(error, _closed(ended, record, situation, AttemptOutcome.FAILED, error))
+    if ended.sign.no_handler:
+        seconds = min(2 ** min(situation.unhandled, 10), _LONGEST_NO_HANDLER_WAIT)
+        return Again(timedelta(seconds=seconds), "no_handler", record)
+    last = record.attempts[-1] if record.attempts else None
+    match last.outcome if last else None:
+        case AttemptOutcome.INTERRUPTED:
             return Again(timedelta(0), "interrupted", record)
-        case t if t == SNOOZED and ended.sign:
+        case AttemptOutcome.SNOOZED:
             return Again(timedelta(seconds=ended.sign.delay or 0), "snoozed", record)
-        case t if t == CANCELLED and ended.sign:
+        case AttemptOutcome.CANCELLED:
             return Cancelled(record)
-        case t if t == NO_HANDLER:
-            return Again(timedelta(seconds=min(2**situation.unhandled, 60)), "no_handler", record)
-        case ErrorType.ATTEMPT_TIMEOUT if ended.sign:
-            return _after_timeout(record, situation)
-    error = Error(type=ended.type or "Error", message=cut(ended.message, limits.ERROR_MESSAGE_LENGTH))
-    if ended.sign and record.attempts and record.attempts[-1].error:
-        error = record.attempts[-1].error
-    if not ended.sign:
-        record = _closed(record, situation, AttemptOutcome.FAILED, error)
-    return Fail(error, record)
+        case AttemptOutcome.TIMED_OUT:
+            return _after_timeout(ended, record, situation)
+        case AttemptOutcome.LEASE_LOST:
+            return _after_lost_lease(ended, record, situation)
+    said = last.error if last else None
+    return Fail(said or Error(type=ended.type or "Error", message=ended.message), record)
 
 
-def _after_lost_lease(record: Record, situation: Situation) -> Step:
-    acknowledged = _is_open(record)
-    record = _closed(record, situation, AttemptOutcome.LEASE_LOST, acknowledged=acknowledged)
+def _after_lost_lease(ended: Ended, record: Record, situation: Situation) -> Step:
+    acknowledged = (
+        _is_open(record)
+        or _is_closed_as(record, AttemptOutcome.LEASE_LOST, situation)
+        or (ended.sign is None and ended.heard)
+    )
+    record = _closed(ended, record, situation, AttemptOutcome.LEASE_LOST, acknowledged=acknowledged)
     if not acknowledged:
         if record.unacknowledged < limits.UNACKNOWLEDGED_ATTEMPTS:
             return Again(timedelta(0), "lease_lost", record)
@@ -140,8 +177,8 @@ def _after_lost_lease(record: Record, situation: Situation) -> Step:
     return _again_or_fail(Error(type=ErrorType.LEASE_LOST, message=message), "lease_lost", record, situation)
 
 
-def _after_timeout(record: Record, situation: Situation) -> Step:
-    record = _closed(record, situation, AttemptOutcome.TIMED_OUT)
+def _after_timeout(ended: Ended, record: Record, situation: Situation) -> Step:
+    record = _closed(ended, record, situation, AttemptOutcome.TIMED_OUT)
     error = Error(type=ErrorType.ATTEMPT_TIMEOUT, message="the attempt took longer than its timeout")
     return _again_or_fail(error, "timed_out", record, situation)
 
@@ -156,29 +193,35 @@ def _is_open(record: Record) -> bool:
     return bool(record.attempts) and record.attempts[-1].outcome is AttemptOutcome.RUNNING
 
 
+def _is_closed_as(record: Record, outcome: AttemptOutcome, situation: Situation) -> bool:
+    """Whether the worker itself said of the attempt that just ended that it ended in this way."""
+    if not record.attempts:
+        return False
+    last = record.attempts[-1]
+    return last.dispatch == situation.dispatch and last.outcome is outcome and last.acknowledged
+
+
 def _closed(
+    ended: Ended,
     record: Record,
     situation: Situation,
     outcome: AttemptOutcome,
     error: Error | None = None,
     acknowledged: bool = True,
 ) -> Record:
-    """`record` with its last attempt ended; one that nobody heard of is added, to be found in the server's history."""
-    if record.attempts and _belongs(record.attempts[-1], situation.dispatch, outcome):
+    """`record` with its last attempt ended; one that nobody told of is added, to be found in the server's history."""
+    if _is_open(record) or _is_closed_as(record, outcome, situation):
         attempt = record.attempts[-1]
     else:
-        attempt = Attempt(number=record.next_number, dispatch=situation.dispatch)
-    changes = {
-        "outcome": outcome,
-        "error": error or attempt.error,
-        "finished_at": attempt.finished_at or situation.now,
-        "acknowledged": acknowledged,
-    }
+        attempt = Attempt(number=record.next_number, dispatch=situation.dispatch, worker=ended.worker)
+    attempt = attempt.model_copy(update={"error": error or attempt.error, "acknowledged": acknowledged})
+    return _with_end(record, attempt, situation, outcome)
+
+
+def _last_attempt(record: Record, dispatch: str) -> Attempt:
+    return record.attempts[-1] if _is_open(record) else Attempt(number=record.next_number, dispatch=dispatch)
+
+
+def _with_end(record: Record, attempt: Attempt, situation: Situation, outcome: AttemptOutcome) -> Record:
+    changes = {"outcome": outcome, "finished_at": attempt.finished_at or situation.now}
     return record.with_attempt(attempt.model_copy(update=changes))
-
-
-def _belongs(attempt: Attempt, dispatch: str, outcome: AttemptOutcome) -> bool:
-    """Whether `attempt` is the one that just ended: still open, or closed by its own worker in the same way."""
-    return attempt.outcome is AttemptOutcome.RUNNING or (
-        attempt.dispatch == dispatch and attempt.outcome is outcome is AttemptOutcome.TIMED_OUT
-    )

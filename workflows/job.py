@@ -16,23 +16,24 @@ from temporalio.common import Priority, RawValue, RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
+    from activities.predecessors import PREDECESSORS
     from duetime import attributes
     from duetime.contracts.instants import parse_instant
-    from duetime.contracts.record import VIEW, Assignment, Attempt, Ending, Error, Record, View
+    from duetime.contracts.record import DEPENDENTS, VIEW, Assignment, Attempt, Ending, Error, Record, View
     from duetime.contracts.states import AttemptOutcome, ErrorType, State
     from workflows.carry import Change, StopRequest
     from workflows.decisions import (
         Again,
         Cancelled,
-        Ended,
         Fail,
-        How,
         Situation,
         Step,
         Succeed,
+        after_bad_result,
         after_end,
         after_return,
     )
+    from workflows.order import DEPENDENT, PREDECESSOR, Dependents, Predecessors
     from workflows.reading import bad_job, read_end, read_job, read_result
 
 #: Timeouts that come back to the workflow instead of being retried by the server.
@@ -66,6 +67,7 @@ class JobWorkflow:
         self._hurry = False
         self._stop = StopRequest()
         self._handle: workflow.ActivityHandle[RawValue] | None = None
+        self._dependents = Dependents()
         try:
             self._spec, self._carry = read_job(arguments, workflow.info())
             self._due_at = self._carry.due_at or self._spec.due_at(
@@ -76,9 +78,25 @@ class JobWorkflow:
             return
         self._record = self._carry.record
         self._priority = self._carry.priority or self._spec.priority
+        self._predecessors = Predecessors([] if self._carry.ordered else self._spec.after)
+        for dependent in self._carry.dependents:
+            self._dependents.add(dependent)
 
     @workflow.run
     async def run(self, arguments: Sequence[RawValue]) -> dict[str, Any]:
+        try:
+            ending = await self._to_its_end()
+        except asyncio.CancelledError:
+            await self._dependents.tell(State.CANCELLED)
+            raise
+        except ApplicationError as failure:
+            expired = failure.type == ErrorType.DEADLINE_EXCEEDED
+            await self._dependents.tell(State.EXPIRED if expired else State.FAILED)
+            raise
+        await self._dependents.tell(State.SUCCEEDED)
+        return ending
+
+    async def _to_its_end(self) -> dict[str, Any]:
         if self._error is not None:
             raise bad_job(self._error)
         self._index()
@@ -90,6 +108,7 @@ class JobWorkflow:
             return await self._end_expired()
 
     async def _live(self) -> dict[str, Any]:
+        await self._until_ordered()
         while True:
             if workflow.info().is_continue_as_new_suggested():
                 self._start_over()
@@ -101,13 +120,37 @@ class JobWorkflow:
     def _start_over(self) -> NoReturn:
         """A fresh history for a job that comes back for ever (no handler, snoozes)."""
         carry = self._carry.model_copy(
-            update={"due_at": self._due_at, "priority": self._priority, "record": self._record}
+            update={
+                "due_at": self._due_at,
+                "priority": self._priority,
+                "record": self._record,
+                "ordered": True,
+                "dependents": self._dependents.ids,
+            }
         )
-        workflow.continue_as_new(
-            args=[self._spec.compact(), carry.model_dump(mode="json", exclude_defaults=True)]
-        )
+        workflow.continue_as_new(args=[self._spec.compact(), carry.compact()])
 
     # -- waiting ------------------------------------------------------------------------------------------
+
+    async def _until_ordered(self) -> None:
+        """Until the jobs named in `after` have succeeded; this one fails when one of them does not."""
+        known = self._predecessors
+        if known.remaining:
+            check = workflow.start_activity(
+                PREDECESSORS,
+                known.remaining,
+                result_type=dict[str, dict[str, State]],
+                activity_id="after",
+                start_to_close_timeout=timedelta(seconds=60),
+                summary="waits for other jobs",
+            )
+            await self._wait(lambda: check.done() or known.settled, None)
+            if check.done():
+                known.learn((await check)["states"])
+            else:
+                check.cancel()
+        if fault := known.fault():
+            raise self._failed(fault)
 
     async def _until_due(self) -> None:
         self._phase = _Phase.WAITING_FOR_DUE
@@ -134,7 +177,7 @@ class JobWorkflow:
                 raise _DeadlineExceeded from None
 
     def _until_deadline(self) -> timedelta | None:
-        if self._spec.deadline is None or self._phase is _Phase.WAITING_FOR_DUE:
+        if self._spec.deadline is None:
             return None
         return self._due_at + self._spec.deadline - workflow.now()
 
@@ -179,11 +222,11 @@ class JobWorkflow:
             unhandled=self._carry.unhandled,
         )
         try:
-            step: Step = after_return(read_result(await handle, workflow.payload_converter()), situation)
+            step: Step = after_return(read_result(await handle), situation)
         except ActivityError as error:
             step = after_end(read_end(error), situation)
-        except ValueError as error:
-            step = after_end(Ended(How.FAILED, ErrorType.INVALID_RESULT, str(error)), situation)
+        except ValueError as fault:
+            step = after_bad_result(fault, situation)
         self._record = step.record
         return step
 
@@ -319,6 +362,18 @@ class JobWorkflow:
             self._stop = StopRequest.model_validate(request)
         except ValueError:
             workflow.logger.warning("a stop request that is none was left aside")
+
+    @workflow.signal(name=DEPENDENT)
+    def add_dependent(self, job_id: str) -> None:
+        """Another job waits for this one. Who ends this job from outside finds it in the memo."""
+        self._dependents.add(job_id)
+        workflow.upsert_memo({DEPENDENTS: self._dependents.ids})
+
+    @workflow.signal(name=PREDECESSOR)
+    def predecessor_ended(self, told: dict[str, str]) -> None:
+        """A job that this one waits for has ended."""
+        if self._error is None:
+            self._predecessors.learn({told["id"]: State(told["state"])})
 
     @workflow.update(name="move", unfinished_policy=workflow.HandlerUnfinishedPolicy.ABANDON)
     async def move(self, change: dict[str, Any]) -> None:

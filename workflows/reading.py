@@ -6,15 +6,14 @@ from typing import Any, NoReturn
 
 from pydantic import ValidationError
 from temporalio.common import RawValue
-from temporalio.converter import PayloadConverter
 from temporalio.exceptions import ActivityError, ApplicationError, CancelledError, TimeoutError, TimeoutType
 from temporalio.workflow import Info
 
 from duetime.contracts import limits
 from duetime.contracts.explain import explain, one_line
 from duetime.contracts.job import JobSpec
-from duetime.contracts.json_value import JsonValueError, check_json
-from duetime.contracts.record import read_sign
+from duetime.contracts.json_value import JsonValueError, check_json, sendable
+from duetime.contracts.record import cut, read_done, read_sign
 from duetime.contracts.states import ErrorType
 from workflows.carry import Carry
 from workflows.decisions import Ended, How
@@ -36,7 +35,7 @@ def read_job(arguments: Sequence[RawValue], info: Info) -> tuple[JobSpec, Carry]
         raise BadJob(f'give the job as the one argument, as {{"kind": "noop"}}; there are {len(arguments)}')
     spec = _read_spec(arguments[0], info.workflow_id)
     if len(arguments) == 1:
-        return spec, Carry()
+        return spec, Carry.fresh()
     try:
         return spec, Carry.model_validate_json(arguments[1].payload.data)
     except ValidationError:
@@ -71,32 +70,49 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON number")
 
 
-def read_result(raw: RawValue, converter: PayloadConverter) -> Any:
-    """An activity's result as JSON; `ValueError` for what is not (a foreign handler's bytes, say)."""
+def read_result(raw: RawValue) -> Any:
+    """An activity's result as JSON; `ValueError` for what is not (a foreign handler's bytes, say).
+
+    Ours was checked by the worker, which adds its record to it. A foreign one is held to the same bounds here, since
+    the workflow has to pass it on.
+    """
     encoding = _encoding(raw)
     if encoding == "binary/null":
         return None
     if not encoding.startswith("json/"):
         raise ValueError(f"the handler's result is not JSON but {encoding or 'of no encoding'}")
-    return converter.from_payload(raw.payload)
+    try:
+        value = json.loads(raw.payload.data, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"the handler's result is not JSON: {error}") from None
+    if read_done(value) is None:
+        try:
+            check_json(value, limits.RESULT_BYTES)
+        except JsonValueError as fault:
+            raise ValueError(f"the handler's result{cut(fault.pointer, 200)}: {fault}") from None
+    return value
 
 
 def read_end(error: ActivityError) -> Ended:
     """The facts of an activity that did not return."""
     cause = error.cause
+    worker = error.identity or None
     if isinstance(cause, ApplicationError):
-        sign = read_sign(cause.details)
-        return Ended(How.FAILED, cause.type or "", cause.message, sign)
+        return Ended(How.FAILED, cause.type or "", cause.message, read_sign(cause.details), worker)
     if isinstance(cause, TimeoutError):
         how = {
             TimeoutType.HEARTBEAT: How.LEASE_LOST,
             TimeoutType.SCHEDULE_TO_START: How.NOT_STARTED,
         }.get(cause.type or TimeoutType.START_TO_CLOSE, How.TIMED_OUT)
-        return Ended(how, sign=read_sign(cause.last_heartbeat_details))
+        heard = bool(cause.last_heartbeat_details)
+        return Ended(how, sign=read_sign(cause.last_heartbeat_details), worker=worker, heard=heard)
     if isinstance(cause, CancelledError):
-        return Ended(How.CANCELLED, sign=read_sign(cause.details))
-    return Ended(How.FAILED, type(cause).__name__, str(cause or error))
+        began = error.started_event_id > 0
+        return Ended(How.CANCELLED, sign=read_sign(cause.details), worker=worker, heard=began)
+    return Ended(How.FAILED, type(cause).__name__, str(cause or error), worker=worker)
 
 
 def bad_job(error: Exception) -> ApplicationError:
-    return ApplicationError(str(error), type=ErrorType.INVALID_JOB, non_retryable=True)
+    """Short whatever was given: a failure that the server finds too large would be tried for ever."""
+    message = cut(sendable(str(error)), limits.ERROR_MESSAGE_LENGTH)
+    return ApplicationError(message, type=ErrorType.INVALID_JOB, non_retryable=True)

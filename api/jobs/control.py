@@ -1,6 +1,7 @@
 """Commands on one job: move, run now, cancel. Each reads the state first and says it when it is too late."""
 
 import asyncio
+import logging
 from datetime import UTC, datetime
 from typing import Any
 
@@ -26,6 +27,9 @@ from duetime.contracts.record import Ending
 from duetime.contracts.states import State
 from duetime.contracts.view import JobView
 from workflows.carry import StopRequest
+from workflows.order import PREDECESSOR
+
+log = logging.getLogger("duetime.api")
 
 _WHO = "duetime-api"
 #: Seconds left to answer with, when no orchestrator answered.
@@ -98,6 +102,15 @@ class Controller:
         record = record.given_up(datetime.now(UTC))
         ending = Ending(attempts=record.attempts, checkpoint=record.checkpoint, progress=record.progress)
         await handle.terminate(ending.compact(), reason=request.reason or "cancelled")
+        await self._tell_dependents(facts)
+
+    async def _tell_dependents(self, facts: Facts) -> None:
+        """A terminated job tells nobody. Should this be lost, those who wait find out by asking, within a minute."""
+        told = {"id": facts.id, "state": State.CANCELLED.value}
+        signals = [self._client.get_workflow_handle(i).signal(PREDECESSOR, told) for i in facts.dependents]
+        for lost in await asyncio.gather(*signals, return_exceptions=True):
+            if isinstance(lost, BaseException):
+                log.info("a job that waited for %s was not told of its end: %s", facts.id, lost)
 
     async def _update(self, facts: Facts, name: str, *arguments: Any) -> None:
         """Asks the workflow; it must answer in time, which takes an orchestration worker that lives."""

@@ -19,10 +19,12 @@ from temporalio.api.workflowservice.v1 import (
 )
 from temporalio.client import Client, WorkflowExecutionStatus
 
+from activities.predecessors import PREDECESSORS
 from api.jobs.wire import decode, decode_all, instant, when
 from duetime import attributes
 from duetime.contracts.job import JobSpec
-from duetime.contracts.record import IDEMPOTENCY, VIEW, Ending, Error, Sign, View, read_sign
+from duetime.contracts.record import DEPENDENTS, IDEMPOTENCY, VIEW, Ending, Error, Sign, View, read_sign
+from workflows.carry import Carry
 from workflows.reading import JOB
 
 _HELD = {
@@ -76,11 +78,24 @@ class Facts:
     view: View | None = None
     key_hashes: dict[str, str] = field(default_factory=dict)
     outcome: str | None = None
+    #: Jobs that wait for this one.
+    dependents: list[str] = field(default_factory=list)
+    #: Whether it waits for other jobs.
+    waiting: bool = False
+    first_run_id: str = ""
     dispatched: Dispatched | None = None
     ending: Ending | None = None
     error: Error | None = None
     #: From the history, by dispatch: who ran an attempt that nobody else took down.
     known: Mapping[str, Known] = field(default_factory=dict)
+
+    #: What an earlier run handed to this one.
+    carry: Carry = field(default_factory=Carry.fresh)
+
+    @property
+    def idempotency_key(self) -> str:
+        """The key that handlers get, the same in all attempts and redrives."""
+        return self.carry.idempotency_key or f"{self.id}:{self.first_run_id}"
 
     @property
     def is_open(self) -> bool:
@@ -152,10 +167,16 @@ async def _read(
         execution_at=instant(info.execution_time),
         closed_at=when(info, "close_time"),
         spec=spec,
+        carry=_carry(await decode(client, inputs[1])) if len(inputs) > 1 else Carry.fresh(),
         raw_input=raw,
         view=View.model_validate(memo[VIEW]) if VIEW in memo else None,
         key_hashes=memo.get(IDEMPOTENCY, {}),
         outcome=await decode(client, outcome) if outcome else None,
+        dependents=memo.get(DEPENDENTS, []),
+        waiting=any(found.activity_type.name == PREDECESSORS for found in described.pending_activities),
+        first_run_id=first.workflow_execution_started_event_attributes.first_execution_run_id
+        if first
+        else "",
         dispatched=await _dispatched(client, pending[0]) if pending else None,
         ending=ending,
         error=error,
@@ -167,6 +188,13 @@ def _spec(value: Any) -> tuple[JobSpec | None, Any]:
         return JobSpec.model_validate(value), None
     except ValidationError:
         return None, value
+
+
+def _carry(value: Any) -> Carry:
+    try:
+        return Carry.model_validate(value)
+    except ValidationError:
+        return Carry.fresh()
 
 
 async def _dispatched(client: Client, pending: PendingActivityInfo) -> Dispatched:

@@ -7,7 +7,11 @@ from temporalio.client import Client
 
 from api.jobs.control import Controller
 from api.jobs.reading import Reader
+from api.jobs.redrive import Redriver
 from api.jobs.submission import Submitter
+from api.kinds.checking import KindCheck
+from api.kinds.known import Known
+from api.kinds.pollers import Pollers
 
 
 @dataclass(frozen=True)
@@ -17,14 +21,23 @@ class Jobs:
     reader: Reader
     submitter: Submitter
     controller: Controller
+    redriver: Redriver
+    known: Known
     key_lifetime: str = (
         "as long as the job is retained after its end (the retention of the Temporal namespace)"
     )
 
     @classmethod
-    def over(cls, client: Client, ui_url: str) -> "Jobs":
-        reader = Reader(client, ui_url)
-        return cls(reader, Submitter(client, reader), Controller(client, reader))
+    def over(cls, client: Client, ui_url: str, *, strict_kinds: bool = False) -> "Jobs":
+        reader, known = Reader(client, ui_url), Known(client)
+        check = KindCheck(known, Pollers(client), strict_kinds)
+        return cls(
+            reader,
+            Submitter(client, reader, check),
+            Controller(client, reader),
+            Redriver(client, reader),
+            known,
+        )
 
 
 def jobs_of(request: Request) -> Jobs:

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowHistoryEventFilterType
+from temporalio.service import RPCError, RPCStatusCode
 
 from api.jobs.facts import Facts, Known, NotAJob, fetch
 from api.jobs.state import is_unknown, record_of, state_of, view_of
@@ -16,6 +17,7 @@ from api.patience import in_time
 from api.problems import unknown
 from duetime.contracts.states import FINAL
 from duetime.contracts.view import JobView, Links
+from workflows.reading import JOB
 
 
 class Reader:
@@ -35,6 +37,16 @@ class Reader:
         if any(is_unknown(attempt) for attempt in record_of(facts).attempts):
             return dataclasses.replace(facts, known=await self._from_history(facts))
         return facts
+
+    async def exists(self, job_id: str) -> bool:
+        """Whether the server knows a job of this id."""
+        try:
+            found = await self._client.get_workflow_handle(job_id).describe()
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return False
+            raise
+        return found.workflow_type == JOB
 
     async def job(self, job_id: str) -> JobView:
         return self.view(await self.facts(job_id))

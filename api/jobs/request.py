@@ -11,7 +11,6 @@ from duetime.contracts.job import Contract, DueTime, JobSpec, Span
 from duetime.contracts.json_value import check_json
 
 _NOT_BUILT = {
-    "after": "starting a job after others is not available yet",
     "notify": "notifications are not available yet",
 }
 

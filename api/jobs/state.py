@@ -27,7 +27,9 @@ def state_of(facts: Facts, now: datetime) -> State:
         return _state_of_dispatched(facts.dispatched, now)
     if facts.view is not None and facts.view.next_attempt_at is not None:
         return State.RETRYING if facts.view.next_attempt_at > now else State.QUEUED
-    return State.SCHEDULED if due_at(facts) > now else State.QUEUED
+    if due_at(facts) > now:
+        return State.SCHEDULED
+    return State.WAITING if facts.waiting else State.QUEUED
 
 
 def _state_of_dispatched(dispatched: Dispatched, now: datetime) -> State:

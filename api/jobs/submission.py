@@ -1,5 +1,6 @@
 """Submitting: one start of a workflow, and what to do when its id is taken."""
 
+import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,9 +12,11 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from api.jobs.idempotency import Match, hashes, match, other_body
 from api.jobs.reading import Reader
 from api.jobs.request import Submission
+from api.kinds.checking import KindCheck
 from api.patience import in_time
 from api.problems import Problem, invalid, unavailable
 from duetime import attributes
+from duetime.contracts.explain import Fault
 from duetime.contracts.ids import id_of_key, new_id
 from duetime.contracts.job import JobSpec
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
@@ -47,9 +50,10 @@ _REPLACE = _Start(WorkflowIDReusePolicy.ALLOW_DUPLICATE, WorkflowIDConflictPolic
 class Submitter:
     """Turns submissions into workflows."""
 
-    def __init__(self, client: Client, reader: Reader) -> None:
+    def __init__(self, client: Client, reader: Reader, check: KindCheck) -> None:
         self._client = client
         self._reader = reader
+        self._check = check
 
     @in_time()
     async def submit(self, submission: Submission, key: str | None, body: Any) -> Submitted:
@@ -57,9 +61,12 @@ class Submitter:
         job_id = submission.id or (id_of_key(key) if key else new_id(datetime.now(UTC)))
         wanted = hashes(key, body) if key else None
         start = _Start()
+        job, warnings = await self._check.check(submission)
+        await self._check_order(job, job_id)
         for _ in range(5):  # the job in the way may end, or another begin, between two looks
             try:
-                return await self._start(submission, job_id, wanted, start)
+                accepted = await self._start(job, job_id, wanted, start)
+                return Submitted(accepted.model_copy(update={"warnings": warnings}), created=True)
             except WorkflowAlreadyStartedError:
                 decided = await self._taken(submission, job_id, wanted)
                 if isinstance(decided, Submitted):
@@ -68,13 +75,13 @@ class Submitter:
         raise unavailable(f"the id {job_id!r} changes hands too fast; try again", "busy_id")
 
     async def _start(
-        self, submission: Submission, job_id: str, wanted: dict[str, str] | None, start: _Start
-    ) -> Submitted:
+        self, job: JobSpec, job_id: str, wanted: dict[str, str] | None, start: _Start
+    ) -> JobView:
         now = datetime.now(UTC)
         try:
-            spec = submission.job().settled(job_id, now)
+            spec = job.settled(job_id, now)
         except ValueError as error:
-            pointer = "/run_at" if submission.run_at is not None else "/delay"
+            pointer = "/run_at" if job.run_at is not None else "/delay"
             raise invalid([{"pointer": pointer, "message": str(error)}]) from None
         due = spec.due_at(job_id, now)
         delay = due - now
@@ -85,15 +92,27 @@ class Submitter:
             task_queue=ORCHESTRATION_QUEUE,
             id_reuse_policy=start.reuse,
             id_conflict_policy=start.conflict,
-            start_delay=delay if delay > timedelta(0) else None,
+            # A job after others begins to wait for them at once, while the server still remembers them.
+            start_delay=delay if delay > timedelta(0) and not spec.after else None,
             search_attributes=attributes.of_job(spec, due),
             memo={IDEMPOTENCY: wanted} if wanted else None,
             priority=Priority(priority_key=spec.priority),
             static_summary=spec.kind,
         )
-        return Submitted(
-            self._accepted(spec, job_id, handle.first_execution_run_id or "", due, now), created=True
-        )
+        return self._accepted(spec, job_id, handle.first_execution_run_id or "", due, now)
+
+    async def _check_order(self, job: JobSpec, job_id: str) -> None:
+        """Every job named in `after` must be known, and another one."""
+        known = await asyncio.gather(*(self._reader.exists(i) for i in job.after if i != job_id))
+        others = iter(known)
+        faults: list[Fault] = []
+        for index, name in enumerate(job.after):
+            if name == job_id:
+                faults.append({"pointer": f"/after/{index}", "message": "a job cannot come after itself"})
+            elif not next(others):
+                faults.append({"pointer": f"/after/{index}", "message": f"no job has the id {name!r}"})
+        if faults:
+            raise invalid(faults)
 
     def _accepted(self, spec: JobSpec, job_id: str, run_id: str, due: datetime, now: datetime) -> JobView:
         return JobView(
@@ -101,7 +120,7 @@ class Submitter:
             run_id=run_id,
             kind=spec.kind,
             queue=spec.queue,
-            state=State.SCHEDULED if due > now else State.QUEUED,
+            state=State.SCHEDULED if due > now else State.WAITING if spec.after else State.QUEUED,
             payload=spec.payload,
             tags=spec.tags,
             priority=spec.priority,

@@ -8,6 +8,7 @@ from pydantic import BeforeValidator
 
 from api.jobs.idempotency import check_key
 from api.jobs.manager import Jobs, jobs_of
+from api.jobs.redrive import RedriveRequest
 from api.jobs.request import CancelRequest, Patch, Submission
 from api.problems import problem_responses
 from api.routes.examples import JOB_EXAMPLE, SUBMISSION_EXAMPLES
@@ -105,3 +106,13 @@ async def run_now(job_id: Id, jobs: Manager) -> JobView:
 )
 async def cancel(job_id: Id, jobs: Manager, how: CancelRequest | None = None) -> JobView:
     return await jobs.controller.cancel(job_id, how or CancelRequest())
+
+
+@router.post(
+    "/{job_id}:retry",
+    summary="Redrive a final job under the same id",
+    operation_id="redriveJob",
+    responses=problem_responses(400, 404, 409, 413, 415, 422, 503),
+)
+async def redrive(job_id: Id, jobs: Manager, how: RedriveRequest | None = None) -> JobView:
+    return await jobs.redriver.redrive(job_id, how or RedriveRequest())

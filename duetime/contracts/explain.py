@@ -1,12 +1,16 @@
 """What pydantic found wrong, as people can act on it: a JSON pointer and a sentence with the way out."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, TypedDict
 
 from pydantic import BaseModel, ValidationError
 
 from duetime.contracts.json_value import JsonValueError, escape_pointer
+from duetime.contracts.record import cut
+
+_FAULTS_IN_A_LINE = 10
+_POINTER_IN_A_LINE = 200
 
 
 class Fault(TypedDict):
@@ -16,9 +20,28 @@ class Fault(TypedDict):
     message: str
 
 
-def explain(error: ValidationError, model: type[BaseModel] | None = None) -> list[Fault]:
-    """The faults of `error`; unknown fields come with the nearest name that `model` knows."""
-    return [explain_one(detail, model) for detail in error.errors(include_url=False, include_input=False)]
+def explain(error: ValidationError, model: type[BaseModel] | None = None, value: Any = None) -> list[Fault]:
+    """The faults of `error`; unknown fields come with the nearest name that `model` knows.
+
+    `value`, the JSON that was validated, keeps pointers exact where pydantic adds steps of its own (the branch of
+    a union, the tag of a discriminated one).
+    """
+    details = error.errors(include_url=False, include_input=False)
+    if isinstance(value, dict | list):
+        details = [{**detail, "loc": _within(value, detail["loc"], detail["type"])} for detail in details]
+    return [explain_one(detail, model) for detail in details]
+
+
+def _within(value: Any, steps: Sequence[Any], kind: str) -> tuple[Any, ...]:
+    """The steps of `steps` that lead somewhere in `value`; a missing field leads to where it belongs."""
+    kept = []
+    for step in steps:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            continue
+        kept.append(step)
+    return (*kept, steps[-1]) if kind == "missing" and steps else tuple(kept)
 
 
 def explain_one(detail: Any, model: type[BaseModel] | None) -> Fault:
@@ -61,5 +84,11 @@ def _unknown(name: str, known: list[str]) -> str:
 
 
 def one_line(faults: Iterable[Fault]) -> str:
-    """All faults as one readable line."""
-    return "; ".join(f"{fault['pointer'] or 'the job'}: {fault['message']}" for fault in faults)
+    """The first faults as one readable line, however many there are and however long their pointers."""
+    found = list(faults)
+    told = [
+        f"{cut(fault['pointer'], _POINTER_IN_A_LINE) or 'the job'}: {fault['message']}"
+        for fault in found[:_FAULTS_IN_A_LINE]
+    ]
+    more = [f"and {len(found) - len(told):,} more"] if len(found) > len(told) else []
+    return "; ".join(told + more)

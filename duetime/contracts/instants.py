@@ -23,6 +23,9 @@ def parse_instant(text: str, timezone: str | None = None) -> datetime:
         raise ValueError(f"not an instant: {_HOW}")
     try:
         parsed = datetime.fromisoformat(text.upper())
+    except ValueError as error:
+        raise ValueError(f"not an instant, {error}: {_HOW}") from None
+    try:
         if timezone is None:
             if not match["offset"]:
                 raise ValueError(f'has no offset: {_HOW}, or name a "timezone"')
@@ -40,7 +43,8 @@ def parse_instant(text: str, timezone: str | None = None) -> datetime:
 
 @cache
 def _names() -> frozenset[str]:
-    return frozenset(available_timezones())
+    # These two are files beside the zones: the machine's own zone, and a marker for "not set".
+    return frozenset(available_timezones() - {"localtime", "Factory"})
 
 
 def find_zone(name: str) -> ZoneInfo:

@@ -66,6 +66,8 @@ JobId = Annotated[
     StringConstraints(min_length=1, max_length=limits.ID_LENGTH, pattern=_NAME),
     AfterValidator(_no_dots),
 ]
+#: The id of any job, those that Duetime derives included.
+AnyJobId = Annotated[str, StringConstraints(min_length=1, max_length=250, pattern=r"^[A-Za-z0-9_.:~\-]+$")]
 Kind = Annotated[
     str, StringConstraints(min_length=1, max_length=limits.KIND_LENGTH, pattern=r"^[A-Za-z0-9_.:/\-]+$")
 ]
@@ -100,9 +102,9 @@ class Retry(Contract):
 
     max_attempts: Annotated[int, Field(strict=True, ge=1, le=limits.MAX_ATTEMPTS)] = 5
     initial_interval: Annotated[Span, _between(timedelta(0), limits.LONGEST_CLOCK)] = timedelta(seconds=1)
-    backoff: Annotated[float, Field(ge=1, le=100, allow_inf_nan=False)] = 2.0
+    backoff: Annotated[float, Field(strict=True, ge=1, le=100, allow_inf_nan=False)] = 2.0
     max_interval: Annotated[Span, _between(timedelta(0), limits.LONGEST_CLOCK)] = timedelta(minutes=5)
-    jitter: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.1
+    jitter: Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)] = 0.1
     non_retryable: Annotated[
         list[Annotated[str, StringConstraints(min_length=1, max_length=limits.ERROR_TYPE_LENGTH)]],
         Field(max_length=limits.NON_RETRYABLE),
@@ -170,13 +172,20 @@ class JobSpec(DueTime):
     priority: Annotated[int, Field(strict=True, ge=limits.PRIORITY[0], le=limits.PRIORITY[1])] = 3
     fairness_key: Annotated[str, StringConstraints(min_length=1), AfterValidator(_short_key)] | None = None
     fairness_weight: Annotated[
-        float, Field(ge=limits.FAIRNESS_WEIGHT[0], le=limits.FAIRNESS_WEIGHT[1], allow_inf_nan=False)
+        float,
+        Field(strict=True, ge=limits.FAIRNESS_WEIGHT[0], le=limits.FAIRNESS_WEIGHT[1], allow_inf_nan=False),
     ] = 1.0
     retry: Retry = Retry()
     timeout: Annotated[Span, _between(limits.SHORTEST_TIMEOUT, limits.LONGEST_CLOCK)] = timedelta(minutes=10)
     lease: Annotated[Span, _between(limits.SHORTEST_LEASE, limits.LONGEST_LEASE)] = timedelta(seconds=30)
     queue_timeout: Annotated[Span, _between(limits.SHORTEST_TIMEOUT, limits.LONGEST_CLOCK)] | None = None
     deadline: Annotated[Span, _between(limits.SHORTEST_TIMEOUT, limits.LONGEST_CLOCK)] | None = None
+    after: Annotated[
+        list[AnyJobId],
+        Field(
+            max_length=limits.AFTER, description="ids of jobs that must have succeeded before this one starts"
+        ),
+    ] = []
     tags: Annotated[list[Tag], Field(max_length=limits.TAGS)] = []
 
     def due_at(self, job_id: str, accepted_at: datetime) -> datetime:

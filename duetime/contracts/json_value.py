@@ -1,7 +1,8 @@
 """What may travel as a payload, a result or a checkpoint: JSON that every party reads back exactly.
 
 Refused: NaN and infinities (not JSON, RFC 8259 section 6), lone surrogates (not Unicode text, section 8.2), nesting
-beyond the bound, and sizes beyond the bound. Integers of any length and NUL characters are JSON and stay exact.
+beyond the bound, integers of more than 4,300 digits (Python's own bound for reading one), and sizes beyond the bound.
+Long integers up to there and NUL characters are JSON and stay exact.
 """
 
 import json
@@ -45,10 +46,10 @@ def check_json(value: Any, limit: int) -> int:
 
 def _check_shape(value: Any) -> None:
     """Depth, and keys: `json.dumps` would quietly turn other keys into text."""
-    level, depth = [value], 0
+    level, depth = [value] if isinstance(value, dict | list | tuple) else [], 0
     while level:
         depth += 1
-        if depth > JSON_DEPTH + 1:
+        if depth > JSON_DEPTH:
             raise JsonValueError("", f"nested deeper than {JSON_DEPTH} levels")
         for item in level:
             if isinstance(item, dict) and not all(isinstance(key, str) for key in item):
@@ -65,7 +66,7 @@ def _children(item: Any) -> Iterable[Any]:
 
 
 def _find_fault(value: Any, pointer: str, depth: int) -> None:
-    if depth > JSON_DEPTH:
+    if depth >= JSON_DEPTH and isinstance(value, dict | list | tuple):
         raise JsonValueError("", f"nested deeper than {JSON_DEPTH} levels")
     match value:
         case None | bool():
@@ -106,5 +107,9 @@ def _check_text(text: str, pointer: str) -> None:
 
 def escape_pointer(key: str) -> str:
     """`key` as one step of a JSON pointer (RFC 6901 section 3), always printable."""
-    text = key.replace("~", "~0").replace("/", "~1")
+    return sendable(key.replace("~", "~0").replace("/", "~1"))
+
+
+def sendable(text: str) -> str:
+    """`text` as UTF-8 can carry it: lone surrogates become escapes."""
     return text.encode("utf-8", "backslashreplace").decode()

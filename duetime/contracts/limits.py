@@ -6,6 +6,7 @@ ID_LENGTH = 200
 KIND_LENGTH = 100
 QUEUE_LENGTH = 200
 TAGS = 20
+AFTER = 100
 TAG_LENGTH = 64
 FAIRNESS_KEY_BYTES = 64
 FAIRNESS_WEIGHT = (0.001, 1000.0)
@@ -19,7 +20,7 @@ PAYLOAD_BYTES = 256 * 1024
 RESULT_BYTES = 256 * 1024
 CHECKPOINT_BYTES = 64 * 1024
 PROGRESS_MESSAGE_LENGTH = 500
-#: Nesting of a JSON value.
+#: How many objects and lists of a JSON value may lie within each other.
 JSON_DEPTH = 100
 #: A submission's whole body in bytes: payload and everything around it.
 BODY_BYTES = 1024 * 1024

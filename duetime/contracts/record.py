@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from duetime.contracts import limits
 from duetime.contracts.states import FREE, AttemptOutcome
@@ -164,6 +164,8 @@ class Sign(Part):
     record: Record = Record()
     #: Seconds until the next attempt, when the handler asked for it.
     delay: float | None = None
+    #: The worker had no handler for the kind: no attempt was made.
+    no_handler: bool = False
 
     def compact(self) -> dict[str, Any]:
         return {"$duetime": self.protocol} | self.model_dump(
@@ -181,10 +183,27 @@ class Done(Sign):
 
 
 def read_sign(details: Sequence[Any]) -> Sign | None:
-    """The sign in heartbeat or failure details; `None` for a foreign handler's."""
-    if details and isinstance(details[0], dict) and "$duetime" in details[0]:
+    """The sign in heartbeat or failure details; `None` for a foreign handler's, whatever they look like."""
+    if not details or not _is_ours(details[0]):
+        return None
+    try:
         return Sign.model_validate(details[0])
-    return None
+    except ValidationError:
+        return None
+
+
+def read_done(result: Any) -> Done | None:
+    """What our runtime returned; `None` for a foreign handler's plain result."""
+    if not _is_ours(result):
+        return None
+    try:
+        return Done.model_validate(result)
+    except ValidationError:
+        return None
+
+
+def _is_ours(value: Any) -> bool:
+    return isinstance(value, dict) and "$duetime" in value
 
 
 class Ending(Part):
@@ -219,5 +238,7 @@ class View(Part):
 
 #: The memo key of `View`.
 VIEW = "duetime"
+#: The memo key of the ids of jobs that wait for this one.
+DEPENDENTS = "duetime-dependents"
 #: The memo key of what the API keeps of an Idempotency-Key.
 IDEMPOTENCY = "duetime-key"

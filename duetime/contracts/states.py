@@ -63,6 +63,8 @@ class ErrorType(StrEnum):
     #: Ten workers in a row took the job and were never heard of again.
     WORKER_LOST = "WorkerLost"
     CANCELLED = "Cancelled"
+    #: A job named in `after` ended otherwise than by succeeding.
+    DEPENDENCY_FAILED = "DependencyFailed"
     #: The handler raised `Reject`.
     REJECTED = "Rejected"
     #: The payload does not fit the handler's model.

@@ -1,0 +1,59 @@
+"""`/v1/kinds`: what workers announced that they can run."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path
+from pydantic import BaseModel
+
+from api.jobs.manager import Jobs, jobs_of
+from api.problems import Problem, problem_responses
+from api.strict import StrictRoute
+from duetime.contracts.kinds import KindEntry
+
+router = APIRouter(prefix="/v1/kinds", tags=["kinds"], route_class=StrictRoute)
+
+Manager = Annotated[Jobs, Depends(jobs_of)]
+
+
+class ServedOn(BaseModel):
+    """A kind on one queue: JSON Schema of its payload, and what a job has when its submission does not say."""
+
+    queue: str
+    payload_schema: dict[str, Any] | None
+    defaults: dict[str, Any]
+
+
+class KindView(BaseModel):
+    """A kind and the queues it was announced on."""
+
+    kind: str
+    description: str
+    queues: list[ServedOn]
+
+
+class KindList(BaseModel):
+    """All known kinds, by name."""
+
+    kinds: list[KindView]
+
+
+@router.get("", summary="Known kinds", operation_id="listKinds", responses=problem_responses(503))
+async def kinds(jobs: Manager) -> KindList:
+    known = await jobs.known.all()
+    return KindList(kinds=[_view(kind, list(entries.values())) for kind, entries in sorted(known.items())])
+
+
+@router.get("/{kind:path}", summary="One kind", operation_id="getKind", responses=problem_responses(404, 503))
+async def one_kind(kind: Annotated[str, Path(max_length=200)], jobs: Manager) -> KindView:
+    entries = (await jobs.known.all()).get(kind)
+    if not entries:
+        raise Problem(404, "not-found", "Not found", f"no worker ever announced the kind {kind!r}")
+    return _view(kind, list(entries.values()))
+
+
+def _view(kind: str, entries: list[KindEntry]) -> KindView:
+    queues = [
+        ServedOn(queue=entry.queue, payload_schema=entry.payload_schema, defaults=entry.defaults)
+        for entry in sorted(entries, key=lambda entry: entry.queue)
+    ]
+    return KindView(kind=kind, description=entries[0].description, queues=queues)
