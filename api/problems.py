@@ -172,7 +172,9 @@ def _request_faults(request: Request, error: RequestValidationError) -> list[Fau
         model = _body_model(request) if place == "body" else None
         fault = explain_one({**detail, "loc": tuple(steps)}, model)
         if place != "body":
-            fault = {"pointer": f"{place} {'.'.join(map(str, steps))}", "message": fault["message"]}
+            name = ".".join(map(str, steps))
+            name = name.title() if place == "header" else name
+            fault = {"pointer": f"{place} {name}", "message": fault["message"]}
         found.append(fault)
     return found
 

@@ -61,8 +61,14 @@ class Submitter:
         job_id = submission.id or (id_of_key(key) if key else new_id(datetime.now(UTC)))
         wanted = hashes(key, body) if key else None
         start = _Start()
-        job, warnings = await self._check.check(submission)
-        await self._check_order(job, job_id)
+        try:
+            job, warnings = await self._check.check(submission)
+            await self._check_order(job, job_id)
+        except Problem:
+            # What was accepted once is answered again, whatever was announced or forgotten since.
+            if wanted is not None and (there := await self._replay(job_id, wanted)):
+                return there
+            raise
         for _ in range(5):  # the job in the way may end, or another begin, between two looks
             try:
                 accepted = await self._start(job, job_id, wanted, start)
@@ -131,11 +137,26 @@ class Submitter:
             links=self._reader.links(job_id),
         )
 
+    async def _replay(self, job_id: str, wanted: dict[str, str]) -> Submitted | None:
+        """The job that this key and body made before."""
+        try:
+            facts = await self._reader.facts(job_id)
+        except Problem:
+            return None
+        if match(facts, wanted) is not Match.SAME:
+            return None
+        return Submitted(self._reader.view(facts), created=False, replayed=True)
+
     async def _taken(
         self, submission: Submission, job_id: str, wanted: dict[str, str] | None
     ) -> Submitted | _Start:
         """The id is taken: the job that has it, a wider start, or a refusal."""
-        facts = await self._reader.facts(job_id)
+        try:
+            facts = await self._reader.facts(job_id)
+        except Problem as problem:
+            if problem.status != 404:
+                raise
+            raise _in_use("a workflow of another type has this id; choose another") from None
         if wanted is not None:
             match match(facts, wanted):
                 case Match.SAME:
@@ -146,20 +167,17 @@ class Submitter:
         if not facts.is_open:
             if submission.reuse_id:
                 return _AGAIN
-            raise _conflict(job, 'has this id and is finished; send "reuse_id": true to use the id again')
+            finished = 'has this id and is finished; send "reuse_id": true to use the id again'
+            raise _in_use(f"a job that is {job.state} {finished}", job)
         match submission.on_conflict:
             case "return":
                 return Submitted(job, created=False)
             case "replace":
                 return _REPLACE
-        raise _conflict(job, "has this id and is still open; `on_conflict` says what else to do")
+        still_open = "has this id and is still open; `on_conflict` says what else to do"
+        raise _in_use(f"a job that is {job.state} {still_open}", job)
 
 
-def _conflict(job: JobView, what: str) -> Problem:
-    return Problem(
-        409,
-        "id-in-use",
-        "The id is in use",
-        f"a job that is {job.state} {what}",
-        extra={"job": job.model_dump(mode="json")},
-    )
+def _in_use(detail: str, job: JobView | None = None) -> Problem:
+    extra = {"job": job.model_dump(mode="json")} if job else {}
+    return Problem(409, "id-in-use", "The id is in use", detail, extra=extra)

@@ -7,6 +7,7 @@ Long integers up to there and NUL characters are JSON and stay exact.
 
 import json
 import math
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -42,6 +43,34 @@ def check_json(value: Any, limit: int) -> int:
     if size > limit:
         raise JsonTooLarge(size, limit)
     return size
+
+
+def readable(value: Any) -> Any:
+    """`value` as it can be answered, whoever wrote it: what is not exact JSON in it is told as text."""
+    try:
+        check_json(value, sys.maxsize)
+    except JsonValueError:
+        return _told(value, 0)
+    return value
+
+
+def _told(value: Any, depth: int) -> Any:
+    if depth >= JSON_DEPTH and isinstance(value, dict | list | tuple):
+        return f"(nested deeper than {JSON_DEPTH} levels)"
+    match value:
+        case None | bool():
+            return value
+        case int():
+            return value if _is_readable(value) else "(an integer of too many digits)"
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case str():
+            return sendable(value)
+        case dict():
+            return {sendable(str(key)): _told(item, depth + 1) for key, item in value.items()}
+        case list() | tuple():
+            return [_told(item, depth + 1) for item in value]
+    return f"({type(value).__name__})"
 
 
 def _check_shape(value: Any) -> None:
@@ -92,10 +121,16 @@ def _find_fault(value: Any, pointer: str, depth: int) -> None:
 
 
 def _check_digits(number: int, pointer: str) -> None:
+    if not _is_readable(number):
+        raise JsonValueError(pointer, "an integer of too many digits")
+
+
+def _is_readable(number: int) -> bool:
     try:
         str(number)
     except ValueError:
-        raise JsonValueError(pointer, "an integer of too many digits") from None
+        return False
+    return True
 
 
 def _check_text(text: str, pointer: str) -> None:

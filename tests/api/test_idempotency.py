@@ -139,8 +139,7 @@ async def test_keys_that_are_none(api: Caller, bad: bytes) -> None:
     body = json.dumps({"kind": "echo", "delay": "1h"})
     headers = [(b"content-type", b"application/json"), (b"idempotency-key", bad)]
     answer = await api.http.post("/v1/jobs", content=body, headers=headers)
-    assert POINTER in faults(answer)
-    assert "1 to 255" in faults(answer)[POINTER]
+    assert list(faults(answer)) == [POINTER]
 
 
 async def test_two_keys_are_none(api: Caller) -> None:
