@@ -9,10 +9,13 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 from temporalio.service import RPCError, RPCStatusCode
 
 from duetime.contracts.explain import Fault, explain_one
 from duetime.contracts.json_value import JsonTooLarge
+
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 
 log = logging.getLogger("duetime.api")
 
@@ -153,15 +156,32 @@ def install(app: FastAPI) -> None:
         return invalid(_request_faults(request, error)).response()
 
     @app.exception_handler(HTTPException)
-    async def http(_: Request, error: HTTPException) -> JSONResponse:
+    async def http(request: Request, error: HTTPException) -> JSONResponse:
+        if error.status_code == 404:
+            return unknown("there is nothing at this path; /docs shows what there is").response()
+        if error.status_code == 405:
+            return _not_allowed(request).response()
         detail = str(error.detail)
-        name = detail.lower().replace(" ", "-") if detail.replace(" ", "").isalpha() else "http"
-        return Problem(error.status_code, name, detail, detail, headers=error.headers).response()
+        return Problem(error.status_code, "http", detail, detail, headers=error.headers).response()
 
     @app.exception_handler(Exception)
     async def unexpected(request: Request, error: Exception) -> JSONResponse:
         log.error("unexpected error at %s %s", request.method, request.url.path, exc_info=error)
         return Problem(500, "internal", "Internal error", "this is a fault of ours; it was logged").response()
+
+
+def _not_allowed(request: Request) -> Problem:
+    """`405` with all methods of this path, whichever route they are of."""
+
+    def serves(method: str) -> bool:
+        scope = {**request.scope, "method": method}
+        return any(route.matches(scope)[0] is Match.FULL for route in request.app.routes)
+
+    allowed = ", ".join(method for method in _METHODS if serves(method))
+    detail = f"{request.method[:20]} does nothing here; this path takes {allowed}"
+    return Problem(
+        405, "method-not-allowed", "Method not allowed", detail, headers={"Allow": allowed} if allowed else {}
+    )
 
 
 def _request_faults(request: Request, error: RequestValidationError) -> list[Fault]:

@@ -1,5 +1,6 @@
 """`/v1/jobs`: submit, read, change and cancel one job."""
 
+import re
 from datetime import timedelta
 from typing import Annotated, Any
 
@@ -21,10 +22,20 @@ router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=StrictRoute)
 
 Manager = Annotated[Jobs, Depends(jobs_of)]
 Id = Annotated[str, Path(description="the job's id", max_length=250)]
+
+
+def _span(text: str) -> timedelta:
+    """A duration in a query, where a number of seconds is text like everything else."""
+    return parse_duration(float(text) if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text, re.ASCII) else text)
+
+
 Wait = Annotated[
     timedelta,
-    BeforeValidator(parse_duration),
-    Query(description="how long to wait for the end, up to 60 s", json_schema_extra={"examples": ["30s"]}),
+    BeforeValidator(_span),
+    Query(
+        description='how long to wait for the end, as `"30s"` or a number of seconds; more than 60 s is 60 s',
+        json_schema_extra={"examples": ["30s"]},
+    ),
 ]
 IdempotencyKey = Annotated[
     str | None,
