@@ -7,9 +7,12 @@ job that is terminated tells nobody; an activity that the server repeats at grow
 import asyncio
 from collections.abc import Iterable
 
+from pydantic import TypeAdapter
 from temporalio import workflow
 from temporalio.exceptions import TemporalError
 
+from duetime.contracts import limits
+from duetime.contracts.job import AnyJobId
 from duetime.contracts.record import Error
 from duetime.contracts.states import ErrorType, State
 
@@ -17,6 +20,7 @@ from duetime.contracts.states import ErrorType, State
 DEPENDENT, PREDECESSOR = "dependent", "predecessor"
 #: External signals under way at once; the server fails a workflow task at 2,000.
 _AT_ONCE = 200
+_JOB_ID: TypeAdapter[str] = TypeAdapter(AnyJobId)
 
 
 class Predecessors:
@@ -56,7 +60,10 @@ class Dependents:
         self._ids: dict[str, None] = {}
 
     def add(self, job_id: str) -> None:
-        self._ids[job_id] = None
+        """`ValueError` for what is no id, and for one too many: that job finds out by itself, a little later."""
+        if len(self._ids) >= limits.DEPENDENTS:
+            raise ValueError(f"{limits.DEPENDENTS} jobs wait for this one already")
+        self._ids[_JOB_ID.validate_python(job_id)] = None
 
     @property
     def ids(self) -> list[str]:
