@@ -24,8 +24,7 @@ with workflow.unsafe.imports_passed_through():
     from duetime.contracts.instants import parse_instant
     from duetime.contracts.record import DEPENDENTS, VIEW, Ending, Error, Record, View, cut
     from duetime.contracts.states import ErrorType, State
-    from workflows.carry import Change, StopRequest
-    from workflows.decisions import (
+    from duetime.decisions import (
         Again,
         Cancelled,
         Fail,
@@ -37,9 +36,11 @@ with workflow.unsafe.imports_passed_through():
         after_end,
         after_return,
     )
+    from duetime.predecessors import Predecessors
+    from workflows.carry import Change, StopRequest
     from workflows.dispatch import dispatch
     from workflows.forgiving import forgiving
-    from workflows.order import DEPENDENT, PREDECESSOR, Dependents, Predecessors
+    from workflows.order import DEPENDENT, PREDECESSOR, Dependents
     from workflows.reading import bad_job, read_end, read_job, read_result
 
 #: What a handler gets to clean up when the deadline ends its job.
