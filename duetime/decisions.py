@@ -135,8 +135,8 @@ def abandoned(situation: Situation) -> Record:
 
 def _told(ended: Ended, situation: Situation) -> Record:
     """The worker's own record where it told one, else the best that is known."""
-    told = ended.sign.record if ended.sign else Record()
-    return _most_known(told, _most_known(situation.record, situation.seen))
+    known = _most_known(situation.record, situation.seen)
+    return _most_known(ended.sign.record, known) if ended.sign and ended.sign.record.attempts else known
 
 
 def _most_known(one: Record, other: Record) -> Record:

@@ -18,7 +18,6 @@ from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from activities.last_record import LAST_RECORD
-    from activities.predecessors import PREDECESSORS
     from duetime import attributes
     from duetime.contracts import limits
     from duetime.contracts.instants import parse_instant
@@ -40,7 +39,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.carry import Change, StopRequest
     from workflows.dispatch import dispatch
     from workflows.forgiving import forgiving
-    from workflows.order import DEPENDENT, PREDECESSOR, Dependents
+    from workflows.order import DEPENDENT, PREDECESSOR, Dependents, start_check
     from workflows.reading import bad_job, read_end, read_job, read_result
 
 #: What a handler gets to clean up when the deadline ends its job.
@@ -94,22 +93,14 @@ class JobWorkflow:
         try:
             ending = await self._to_its_end()
         except asyncio.CancelledError:
-            await self._tell(State.CANCELLED)
+            await self._dependents.tell(State.CANCELLED)
             raise
         except ApplicationError as failure:
             expired = failure.type == ErrorType.DEADLINE_EXCEEDED
-            await self._tell(State.EXPIRED if expired else State.FAILED)
+            await self._dependents.tell(State.EXPIRED if expired else State.FAILED)
             raise
-        await self._tell(State.SUCCEEDED)
+        await self._dependents.tell(State.SUCCEEDED)
         return ending
-
-    async def _tell(self, state: State) -> None:
-        """Tells the jobs that wait for this one. Cancelling it meanwhile comes too late."""
-        if self._dependents.ids:
-            telling = asyncio.ensure_future(self._dependents.tell(state))
-            while not telling.done():
-                with contextlib.suppress(asyncio.CancelledError):
-                    await asyncio.shield(telling)
 
     async def _to_its_end(self) -> dict[str, Any]:
         if self._error is not None:
@@ -151,14 +142,7 @@ class JobWorkflow:
         """Until the jobs named in `after` have succeeded; this one fails when one of them does not."""
         known = self._predecessors
         if known.remaining:
-            check = workflow.start_activity(
-                PREDECESSORS,
-                known.remaining,
-                result_type=dict[str, dict[str, State]],
-                activity_id="after",
-                start_to_close_timeout=timedelta(seconds=60),
-                summary="waits for other jobs",
-            )
+            check = start_check(known.remaining)
             await self._wait(lambda: check.done() or known.settled, None)
             if check.done():
                 known.learn((await check)["states"])
@@ -182,8 +166,6 @@ class JobWorkflow:
     async def _wait(self, condition: Any, span: timedelta | None) -> None:
         """Until `condition` or for `span`; the job's deadline cuts it short. `None` waits for ever."""
         left = self._until_deadline()
-        if left is not None and left <= timedelta(0):
-            raise _DeadlineExceeded
         cut_short = left is not None and (span is None or left < span)
         try:
             await workflow.wait_condition(condition, timeout=left if cut_short else span)
@@ -192,14 +174,19 @@ class JobWorkflow:
                 raise _DeadlineExceeded from None
 
     def _until_deadline(self) -> timedelta | None:
+        """What is left until the job's deadline, if it has one; raises when that is over."""
         if self._spec.deadline is None:
             return None
-        return self._due_at + self._spec.deadline - workflow.now()
+        left = self._due_at + self._spec.deadline - workflow.now()
+        if left <= timedelta(0):
+            raise _DeadlineExceeded
+        return left
 
     # -- attempts -----------------------------------------------------------------------------------------
 
     async def _attempt(self) -> dict[str, Any] | None:
         """Has the job attempted; its ending, or `None` when there is more to do."""
+        self._until_deadline()
         self._phase, self._seen = _Phase.DISPATCHED, Record()
         self._carry.dispatches += 1
         self._handle = handle = dispatch(self._spec, self._carry, self._record, self._due_at, self._priority)
@@ -374,7 +361,9 @@ class JobWorkflow:
 
     @move.validator
     def _can_move(self, change: dict[str, Any]) -> None:
-        Change.model_validate(change)
+        wanted = Change.model_validate(change)
+        if wanted.run_at and parse_instant(wanted.run_at) - workflow.now() > limits.FURTHEST_RUN_AT:
+            raise ValueError("run_at: more than five years ahead")
         self._refuse_unless(_Phase.WAITING_FOR_DUE, _Phase.DISPATCHED)
 
     @workflow.update(name="run_now")
