@@ -19,11 +19,11 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from api.jobs.facts import Facts
 from api.jobs.reading import Reader
-from api.jobs.request import CancelRequest, Patch
 from api.jobs.state import record_of, state_of
 from api.patience import in_time, time_left
 from api.problems import Problem, invalid, unavailable
 from duetime.contracts.record import Ending
+from duetime.contracts.requests import CancelRequest, Patch
 from duetime.contracts.states import State
 from duetime.contracts.view import JobView
 from workflows.carry import StopRequest

@@ -4,9 +4,8 @@ The start carries a request id made of the run that is redriven, and the server 
 run that it made the first time: two redrives at once, or one that is repeated after a lost answer, make one run.
 """
 
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import Field
 from temporalio.api.common.v1 import Memo, Payloads, Priority, WorkflowExecution, WorkflowType
 from temporalio.api.enums.v1 import WorkflowIdConflictPolicy, WorkflowIdReusePolicy
 from temporalio.api.sdk.v1 import UserMetadata
@@ -21,23 +20,13 @@ from api.jobs.state import record_of
 from api.patience import in_time
 from api.problems import Problem
 from duetime import attributes
-from duetime.contracts.job import Contract
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
 from duetime.contracts.record import IDEMPOTENCY, Record
+from duetime.contracts.requests import RedriveRequest
 from duetime.contracts.states import State
 from duetime.contracts.view import JobView
 from workflows.carry import Carry
 from workflows.reading import JOB
-
-
-class RedriveRequest(Contract):
-    """How to redrive: where to begin, and which run is meant when several may race."""
-
-    begin: Literal["checkpoint", "start"] = Field(
-        "start", alias="from", description="`checkpoint` hands the last checkpoint to the first attempt"
-    )
-    run_id: str | None = Field(None, max_length=100, description="refuse unless this is the job's newest run")
-    force: bool = Field(False, strict=True, description="also when the job has succeeded")
 
 
 class Redriver:

@@ -9,13 +9,12 @@ from pydantic import BeforeValidator
 
 from api.jobs.idempotency import key_of
 from api.jobs.manager import Jobs, jobs_of
-from api.jobs.redrive import RedriveRequest
-from api.jobs.request import CancelRequest, Patch, Submission
 from api.problems import problem_responses
 from api.routes.examples import JOB_EXAMPLE, SUBMISSION_EXAMPLES
 from api.strict import StrictRoute
 from duetime.contracts import limits
 from duetime.contracts.duration import parse_duration
+from duetime.contracts.requests import CancelRequest, Patch, RedriveRequest, Submission
 from duetime.contracts.view import JobView
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=StrictRoute)

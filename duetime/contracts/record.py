@@ -117,13 +117,24 @@ def shorten(attempts: Sequence[Attempt]) -> list[Attempt]:
     if excess > 0:
         spare = {attempt.number for attempt in [a for a in kept if a.is_free][:excess]}
         kept = [attempt for attempt in kept if attempt.number not in spare]
-    older = len(kept) - limits.DETAILED_ATTEMPTS
-    for index in range(max(0, older)):
-        error = kept[index].error
-        if error and (error.stack or len(error.message) > limits.BRIEF_MESSAGE_LENGTH):
-            brief = Error(type=error.type, message=cut(error.message, limits.BRIEF_MESSAGE_LENGTH))
-            kept[index] = kept[index].model_copy(update={"error": brief})
+    for index in range(max(0, len(kept) - limits.DETAILED_ATTEMPTS)):
+        old = index < len(kept) - limits.BRIEF_ATTEMPTS
+        kept[index] = _briefly(
+            kept[index], limits.SHORTEST_MESSAGE_LENGTH if old else limits.BRIEF_MESSAGE_LENGTH
+        )
     return kept
+
+
+def _briefly(attempt: Attempt, length: int) -> Attempt:
+    error = attempt.error
+    if error is None or (error.stack is None and len(error.message) <= length + _MARKER):
+        return attempt
+    brief = Error(type=cut(error.type, length), message=cut(error.message, length))
+    return attempt.model_copy(update={"error": brief})
+
+
+#: How long the marker of a cut text may be: what was cut once is not cut again for its marker.
+_MARKER = 40
 
 
 def cut(text: str, length: int) -> str:

@@ -67,3 +67,13 @@ class CancelRequest(Contract):
     mode: Literal["graceful", "force"] = "graceful"
     grace: Annotated[Span, Field(le=timedelta(hours=1))] = timedelta(seconds=30)
     reason: Annotated[str, Field(max_length=500)] | None = None
+
+
+class RedriveRequest(Contract):
+    """How to redrive: where to begin, and which run is meant when several may race."""
+
+    begin: Literal["checkpoint", "start"] = Field(
+        "start", alias="from", description="`checkpoint` hands the last checkpoint to the first attempt"
+    )
+    run_id: str | None = Field(None, max_length=100, description="refuse unless this is the job's newest run")
+    force: bool = Field(False, strict=True, description="also when the job has succeeded")
