@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from workflows.decisions import (
+
+from duetime.contracts import limits
+from duetime.contracts.job import Retry
+from duetime.contracts.record import Attempt, Done, Error, Record, Sign
+from duetime.contracts.states import AttemptOutcome
+from duetime.decisions import (
     Again,
     Cancelled,
     Ended,
@@ -20,11 +25,6 @@ from workflows.decisions import (
     after_end,
     after_return,
 )
-
-from duetime.contracts import limits
-from duetime.contracts.job import Retry
-from duetime.contracts.record import Attempt, Done, Error, Record, Sign
-from duetime.contracts.states import AttemptOutcome
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 LATER = NOW + timedelta(seconds=5)
