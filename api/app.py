@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 from temporalio.client import Client
 
-from api import problems
+from api import openapi, problems
 from api.cross_site import SameSiteOnly
 from api.jobs.manager import Jobs
 from api.routes import health, jobs, kinds
@@ -40,6 +40,7 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
     app.include_router(jobs.router)
     app.include_router(kinds.router)
     app.include_router(health.router)
+    openapi.install(app)
     return app
 
 
