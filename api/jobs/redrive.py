@@ -17,7 +17,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from api.jobs.facts import Facts
 from api.jobs.reading import Reader
 from api.jobs.state import record_of
-from api.patience import answer_in_time
+from api.patience import in_time
 from api.problems import Problem
 from duetime import attributes
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
@@ -36,6 +36,7 @@ class Redriver:
         self._client = client
         self._reader = reader
 
+    @in_time()
     async def redrive(self, job_id: str, request: RedriveRequest) -> JobView:
         """The job as it is with its new run; a `409` problem when it is open, succeeded, or another run's."""
         facts = await self._reader.facts(job_id)
@@ -53,10 +54,8 @@ class Redriver:
 
     async def _start(self, facts: Facts, request: RedriveRequest) -> None:
         try:
-            await answer_in_time(
-                self._client.workflow_service.start_workflow_execution(
-                    await self._request(facts, request), retry=True
-                )
+            await self._client.workflow_service.start_workflow_execution(
+                await self._request(facts, request), retry=True
             )
         except RPCError as error:
             if error.status is RPCStatusCode.ALREADY_EXISTS:

@@ -11,7 +11,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from api.jobs.idempotency import Match, hashes, match, other_body
 from api.jobs.reading import Reader
 from api.kinds.checking import KindCheck
-from api.patience import answer_in_time
+from api.patience import in_time
 from api.problems import Problem, invalid, unavailable
 from duetime.contracts.explain import Fault
 from duetime.contracts.ids import id_of_key, new_id
@@ -40,13 +40,20 @@ class Submitter:
         self._reader = reader
         self._check = check
 
+    @in_time()
     async def submit(self, submission: Submission, key: str | None, body: Any) -> Submitted:
         """Accepts a job. It is durable when this returns; `Problem` when it was refused, or nobody knows."""
         job_id = submission.id or (id_of_key(key) if key else new_id(datetime.now(UTC)))
         wanted = hashes(key, body) if key else None
         take = Take.NEW
-        job, warnings = await self._check.check(submission)
-        await self._check_order(job, job_id)
+        try:
+            job, warnings = await self._check.check(submission)
+            await self._check_order(job, job_id)
+        except Problem:
+            # What was accepted once is answered again, whatever was announced or forgotten since.
+            if wanted is not None and (there := await self._replay(job_id, wanted)):
+                return there
+            raise
         for _ in range(5):  # the job in the way may end, or another begin, between two looks
             try:
                 accepted = await self._start(job, job_id, wanted, take)
@@ -65,7 +72,7 @@ class Submitter:
             pointer = "/run_at" if job.run_at is not None else "/delay"
             raise invalid([{"pointer": pointer, "message": str(error)}]) from None
         memo = {IDEMPOTENCY: wanted} if wanted else None
-        handle = await answer_in_time(begin(self._client, plan, take, memo))
+        handle = await begin(self._client, plan, take, memo)
         run_id = handle.first_execution_run_id or ""
         return self._accepted(plan.spec, job_id, run_id, plan.due_at, plan.accepted_at)
 
@@ -99,11 +106,26 @@ class Submitter:
             links=self._reader.links(job_id),
         )
 
+    async def _replay(self, job_id: str, wanted: dict[str, str]) -> Submitted | None:
+        """The job that this key and body made before."""
+        try:
+            facts = await self._reader.facts(job_id)
+        except Problem:
+            return None
+        if match(facts, wanted) is not Match.SAME:
+            return None
+        return Submitted(self._reader.view(facts), created=False, replayed=True)
+
     async def _taken(
         self, submission: Submission, job_id: str, wanted: dict[str, str] | None
     ) -> Submitted | Take:
         """The id is taken: the job that has it, a wider start, or a refusal."""
-        facts = await self._reader.facts(job_id)
+        try:
+            facts = await self._reader.facts(job_id)
+        except Problem as problem:
+            if problem.status != 404:
+                raise
+            raise _in_use("a workflow of another type has this id; choose another") from None
         if wanted is not None:
             match match(facts, wanted):
                 case Match.SAME:
@@ -114,20 +136,17 @@ class Submitter:
         if not facts.is_open:
             if submission.reuse_id:
                 return Take.AGAIN
-            raise _conflict(job, 'has this id and is finished; send "reuse_id": true to use the id again')
+            finished = 'has this id and is finished; send "reuse_id": true to use the id again'
+            raise _in_use(f"a job that is {job.state} {finished}", job)
         match submission.on_conflict:
             case "return":
                 return Submitted(job, created=False)
             case "replace":
                 return Take.REPLACE
-        raise _conflict(job, "has this id and is still open; `on_conflict` says what else to do")
+        still_open = "has this id and is still open; `on_conflict` says what else to do"
+        raise _in_use(f"a job that is {job.state} {still_open}", job)
 
 
-def _conflict(job: JobView, what: str) -> Problem:
-    return Problem(
-        409,
-        "id-in-use",
-        "The id is in use",
-        f"a job that is {job.state} {what}",
-        extra={"job": job.model_dump(mode="json")},
-    )
+def _in_use(detail: str, job: JobView | None = None) -> Problem:
+    extra = {"job": job.model_dump(mode="json")} if job else {}
+    return Problem(409, "id-in-use", "The id is in use", detail, extra=extra)

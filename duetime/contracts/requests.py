@@ -8,7 +8,7 @@ from pydantic import Field, field_validator, model_validator
 from duetime.contracts import limits
 from duetime.contracts.instants import format_instant
 from duetime.contracts.job import Contract, DueTime, JobSpec, Span
-from duetime.contracts.json_value import check_json
+from duetime.contracts.json_value import JsonValueError, check_json
 
 _NOT_BUILT = {
     "notify": "notifications are not available yet",
@@ -28,7 +28,7 @@ class Submission(JobSpec):
     def _not_built(cls, value: Any) -> Any:
         for name, why in _NOT_BUILT.items():
             if isinstance(value, dict) and name in value:
-                raise ValueError(f"`{name}`: {why}")
+                raise JsonValueError(f"/{name}", why)
         return value
 
     @field_validator("payload")
