@@ -7,8 +7,8 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
 from duetime.contracts.job import JobSpec
-from duetime.contracts.record import Attempt, Error, Progress, Record, read_sign
-from duetime.contracts.states import FINAL, AttemptOutcome, ErrorType, State
+from duetime.contracts.record import Error, Progress, Record, read_sign
+from duetime.contracts.states import FINAL, ErrorType, State
 from duetime.contracts.view import AttemptView, ErrorView, JobView, LeaseView, Links, ProgressView
 from duetime.predecessors import Predecessors
 
@@ -158,16 +158,6 @@ class FakeJob:
         if error is None and state is State.CANCELLED:
             error = Error(type=ErrorType.CANCELLED, message="cancelled")
         return ErrorView.model_validate(error.model_dump()) if error else None
-
-
-def closed(record: Record, now: datetime) -> Record:
-    """`record` with an attempt that still runs ended as cancelled."""
-    last: Attempt | None = record.attempts[-1] if record.attempts else None
-    if last is None or last.outcome is not AttemptOutcome.RUNNING:
-        return record
-    return record.with_attempt(
-        last.model_copy(update={"outcome": AttemptOutcome.CANCELLED, "finished_at": now})
-    )
 
 
 def _progress(progress: Progress | None) -> ProgressView | None:

@@ -29,7 +29,7 @@ from duetime.decisions import (
 )
 from duetime.handlers import Handler
 from duetime.testing.attempt import FakeAttempt, last_sign_of_the_dead
-from duetime.testing.job import FakeJob, Phase, closed
+from duetime.testing.job import FakeJob, Phase
 
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -178,7 +178,12 @@ class World:
             self.changed()
             return
         job.tries_left -= 1
-        if error.non_retryable or error.type in job.spec.retry.non_retryable or job.tries_left < 1:
+        if (
+            error.non_retryable
+            or error.type in job.spec.retry.non_retryable
+            or job.tries_left < 1
+            or job.cancelling is not None
+        ):
             worker = attempt.worker
             self._conclude(
                 job, Ended(How.FAILED, error.type or "", error.message, read_sign(error.details), worker)
@@ -206,12 +211,12 @@ class World:
         match step:
             case Succeed():
                 self.end(job, State.SUCCEEDED, result=step.result)
-            case Fail():
-                self.end(job, State.FAILED, error=step.error)
             case Cancelled():
                 self.end(job, State.CANCELLED, error=_cancelled(job.cancelling))
-            case Again() if job.cancelling is not None:
+            case _ if job.cancelling is not None:
                 self.end(job, State.CANCELLED, error=_cancelled(job.cancelling))
+            case Fail():
+                self.end(job, State.FAILED, error=step.error)
             case Again():
                 job.unhandled = job.unhandled + 1 if step.reason == "no_handler" else 0
                 job.phase, job.next_at, job.reason = Phase.BACKING_OFF, self.now + step.delay, step.reason
@@ -223,12 +228,12 @@ class World:
 
     def _expire(self, job: FakeJob) -> None:
         message = "the job was not finished by its deadline"
-        job.record = closed(job.told(), self.now)
+        job.record = job.told().given_up(self.now)
         self.end(job, State.EXPIRED, error=Error(type=ErrorType.DEADLINE_EXCEEDED, message=message))
 
     def terminate(self, job: FakeJob, reason: str) -> None:
         """Ends a job at once; whoever runs it loses the lease."""
-        job.record = closed(job.told(), self.now)
+        job.record = job.told().given_up(self.now)
         if job.attempt is not None:
             job.attempt.cancel(ActivityCancellationDetails(not_found=True))
         self.end(job, State.CANCELLED, error=_cancelled(reason))
