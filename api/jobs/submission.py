@@ -12,6 +12,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from api.jobs.idempotency import Match, hashes, match, other_body
 from api.jobs.reading import Reader
 from api.jobs.request import Submission
+from api.jobs.state import record_of
 from api.kinds.checking import KindCheck
 from api.patience import answer_in_time
 from api.problems import Problem, invalid, unavailable
@@ -20,9 +21,10 @@ from duetime.contracts.explain import Fault
 from duetime.contracts.ids import id_of_key, new_id
 from duetime.contracts.job import JobSpec
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
-from duetime.contracts.record import IDEMPOTENCY
+from duetime.contracts.record import IDEMPOTENCY, Record
 from duetime.contracts.states import State
 from duetime.contracts.view import JobView
+from workflows.carry import Carry
 from workflows.reading import JOB
 
 
@@ -41,10 +43,15 @@ class _Start:
 
     reuse: WorkflowIDReusePolicy = WorkflowIDReusePolicy.REJECT_DUPLICATE
     conflict: WorkflowIDConflictPolicy = WorkflowIDConflictPolicy.FAIL
+    #: The highest fencing token of the job that has the id.
+    token_floor: int = 0
 
-
-_AGAIN = _Start(reuse=WorkflowIDReusePolicy.ALLOW_DUPLICATE)
-_REPLACE = _Start(WorkflowIDReusePolicy.ALLOW_DUPLICATE, WorkflowIDConflictPolicy.TERMINATE_EXISTING)
+    @property
+    def carry(self) -> list[Any]:
+        """What the new job is told of the one before it."""
+        if not self.token_floor:
+            return []
+        return [Carry.fresh().model_copy(update={"record": Record(token_floor=self.token_floor)}).compact()]
 
 
 class Submitter:
@@ -87,7 +94,7 @@ class Submitter:
         handle: WorkflowHandle[Any, Any] = await answer_in_time(
             self._client.start_workflow(
                 JOB,
-                spec.compact(),
+                args=[spec.compact(), *start.carry],
                 id=job_id,
                 task_queue=ORCHESTRATION_QUEUE,
                 id_reuse_policy=start.reuse,
@@ -143,16 +150,20 @@ class Submitter:
                     return Submitted(self._reader.view(facts), created=False, replayed=True)
                 case Match.OTHER_BODY:
                     raise other_body()
-        job = self._reader.view(facts)
+        job, floor = self._reader.view(facts), record_of(facts).highest_token
         if not facts.is_open:
             if submission.reuse_id:
-                return _AGAIN
+                return _Start(WorkflowIDReusePolicy.ALLOW_DUPLICATE, token_floor=floor)
             raise _conflict(job, 'has this id and is finished; send "reuse_id": true to use the id again')
         match submission.on_conflict:
             case "return":
                 return Submitted(job, created=False)
             case "replace":
-                return _REPLACE
+                return _Start(
+                    WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+                    WorkflowIDConflictPolicy.TERMINATE_EXISTING,
+                    token_floor=floor,
+                )
         raise _conflict(job, "has this id and is still open; `on_conflict` says what else to do")
 
 

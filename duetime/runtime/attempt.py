@@ -19,7 +19,6 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from duetime.backoff import retry_delay
 from duetime.contracts import limits
-from duetime.contracts.instants import EPOCH
 from duetime.contracts.job import Retry
 from duetime.contracts.json_value import JsonValueError, check_json
 from duetime.contracts.record import Assignment, Attempt, Done, Error, Record, Sign, cut, read_sign
@@ -75,11 +74,6 @@ class Tools:
     running: "set[AttemptRun]" = field(default_factory=set)
 
 
-def fencing_token(started: datetime) -> int:
-    """The server's dispatch time of an attempt, in microseconds since 1970."""
-    return (started - EPOCH) // timedelta(microseconds=1)
-
-
 def last_record(details: Sequence[Any], assignment: Assignment) -> Record:
     """The record before this attempt: from the last heartbeat of this activity, else as the workflow handed it over.
 
@@ -106,7 +100,7 @@ class AttemptRun:
         self.attempt_number = record.used + 1
         attempt = Attempt(
             number=record.next_number,
-            fencing_token=fencing_token(info.started_time),
+            fencing_token=record.token_at(info.started_time),
             worker=tools.identity,
             started_at=info.started_time,
             dispatch=info.activity_id,
