@@ -9,7 +9,8 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 from temporalio.client import Client
 
-from api import problems
+from api import openapi, problems
+from api.cross_site import SameSiteOnly
 from api.jobs.manager import Jobs
 from api.routes import batch, events, health, jobs, kinds, listing
 from api.stopping import when_told_to_stop
@@ -34,7 +35,10 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
             yield
         app.state.jobs.events.close()
 
-    app = FastAPI(title="Duetime", version="1", description=_DESCRIPTION, lifespan=lifespan)
+    app = FastAPI(
+        title="Duetime", version="1", description=_DESCRIPTION, lifespan=lifespan, redirect_slashes=False
+    )
+    app.add_middleware(SameSiteOnly)
     problems.install(app)
     app.include_router(jobs.router)
     app.include_router(kinds.router)
@@ -42,6 +46,7 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
     app.include_router(batch.router)
     app.include_router(events.router)
     app.include_router(health.router)
+    openapi.install(app)
     return app
 
 
