@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from api.routes import jobs
-from duetime.worker import Worker
 from tests.engine.programs import environment
 
 #: Not asked: what a schema cannot say (two ways to say when), and whether `Allow` is that of one template alone
@@ -16,14 +15,27 @@ from tests.engine.programs import environment
 LEFT_OUT = "positive_data_acceptance,allow_header_conformance"
 
 
-@pytest.mark.timeout(300)
-async def test_made_up_requests(
-    address: str, worker: Worker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "_LONGEST_WAIT", timedelta(milliseconds=50))
+
+
+@pytest.mark.usefixtures("worker", "short_waits")
+async def test_made_up_requests(address: str, tmp_path: Path) -> None:
+    await make_up(address, tmp_path, "examples,fuzzing", examples=4)
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(1800)
+@pytest.mark.usefixtures("worker", "short_waits")
+async def test_many_made_up_requests_and_sequences_of_them(address: str, tmp_path: Path) -> None:
+    await make_up(address, tmp_path, "examples,coverage,fuzzing,stateful", examples=50)
+
+
+async def make_up(address: str, tmp_path: Path, phases: str, examples: int) -> None:
     options = {
-        "phases": "examples,coverage,fuzzing",
-        "max-examples": "4",
+        "phases": phases,
+        "max-examples": str(examples),
         "seed": "1",
         "exclude-checks": LEFT_OUT,
         "workers": "1",
