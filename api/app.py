@@ -33,7 +33,12 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
         yield
 
     app = FastAPI(
-        title="Duetime", version="1", description=_DESCRIPTION, lifespan=lifespan, redirect_slashes=False
+        title="Duetime",
+        version="1",
+        description=_DESCRIPTION,
+        lifespan=lifespan,
+        redirect_slashes=False,
+        generate_unique_id_function=openapi.operation_name,
     )
     app.add_middleware(SameSiteOnly)
     problems.install(app)
