@@ -101,17 +101,22 @@ class FakeAttempt:
 
     async def run(self, clock: Callable[[], datetime]) -> Any:
         """What the activity returned; raises what it raised. Times in both are those of the fake's clock."""
+
+        def now() -> datetime:
+            # Attempts that begin at one time differ by microseconds, so that their tokens grow.
+            return max(clock(), self.started_at)
+
         job = self._assignment.model_dump(mode="json", exclude_defaults=True)
         activity = as_activity(self._handler, Tools(cast(Client, self), WORKER))
         try:
-            return _on_clock(await self._env.run(activity, self._payload, job), clock())
+            return _on_clock(await self._env.run(activity, self._payload, job), now())
         except ApplicationError as error:
             for said in error.details:
-                _on_clock(said, clock())
+                _on_clock(said, now())
             raise
         finally:
             for said in self.details:
-                _on_clock(said, clock())
+                _on_clock(said, now())
 
     def cancel(self, details: ActivityCancellationDetails) -> None:
         """Tells the handler to stop. From any thread."""
