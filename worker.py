@@ -6,7 +6,6 @@ python worker.py [--queues a,b] [--handlers my.module,…] [--no-workflows] [--a
 import argparse
 import asyncio
 import logging
-import signal
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -23,12 +22,15 @@ from duetime.contracts.job import Queue
 from duetime.engine import prepare_namespace
 from duetime.handlers import Handler, HandlerFault, find_handlers
 from duetime.logs import set_up_logs
-from duetime.process import EXIT_USAGE, run_main
+from duetime.process import EXIT_USAGE, run_main, stop_on_signals
 from duetime.settings import Settings, settings_or_exit
 from duetime.worker import Worker
 from workflows.worker import orchestrator
 
 log = logging.getLogger("duetime.worker")
+
+#: Seconds after the grace for handlers to clean up and for telling the server; then the process ends all the same.
+LAST_RESORT = 15.0
 
 Parsed = TypeVar("Parsed")
 
@@ -145,9 +147,7 @@ async def main() -> int:
     except HandlerFault as fault:
         print(f"worker.py: {fault}", file=sys.stderr)
         return EXIT_USAGE
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    stop = stop_on_signals(options.grace.total_seconds() + LAST_RESORT)
     client = await unless(stop, reach(settings))
     if client is not None:
         await serve(client, handlers, options, stop)

@@ -16,7 +16,7 @@ from duetime.contracts.instants import format_instant
 from duetime.contracts.record import Assignment, Attempt, Sign, read_sign
 from duetime.contracts.states import AttemptOutcome
 from duetime.handlers import Handler
-from duetime.runtime.attempt import Tools, fencing_token
+from duetime.runtime.attempt import Tools
 from duetime.worker import as_activity
 
 #: Who runs attempts here.
@@ -63,7 +63,7 @@ class FakeAttempt:
         changed: Callable[[], None],
     ) -> None:
         self.started_at = started_at
-        self.token = fencing_token(started_at)
+        self.token = assignment.record.token_at(started_at)
         self.details = details
         self.worker = WORKER
         #: When the lease of a worker that died runs out.

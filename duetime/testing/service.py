@@ -190,7 +190,13 @@ class Service:
         if job.final is State.SUCCEEDED and not request.force:
             how = 'send "force": true to run it again all the same'
             raise self._wrong_state(job, f"the job has succeeded; {how}")
-        nothing: dict[str, Any] = {"run_at": None, "timezone": None, "delay": None, "spread": timedelta(0), "after": []}
+        nothing: dict[str, Any] = {
+            "run_at": None,
+            "timezone": None,
+            "delay": None,
+            "spread": timedelta(0),
+            "after": [],
+        }
         kept = job.record.checkpoint if request.begin == "checkpoint" else None
         again = self._add(
             job.spec.model_copy(update=nothing),
