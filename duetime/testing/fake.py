@@ -104,7 +104,7 @@ class FakeDuetime:
         return await self._until(job_id, lambda job: not job.is_open)
 
     async def reach(self, job_id: str, state: State) -> JobView:
-        """Lets time pass until this job is in `state`, which may be `running`. `Stuck` when nothing can bring it there."""
+        """Lets time pass until this job is in `state`, `running` say. `Stuck` when nothing can bring it there."""
         return await self._until(job_id, lambda job: job.state(self.now) is state)
 
     async def _until(self, job_id: str, there: Callable[[FakeJob], bool]) -> JobView:

@@ -173,7 +173,7 @@ class World:
             return
         left_behind = last_sign_of_the_dead(error, before)
         if left_behind is not None:
-            job.details, attempt.details = left_behind, left_behind
+            job.details = left_behind
             attempt.lost_at = attempt.started_at + job.spec.lease
             self.changed()
             return

@@ -17,12 +17,18 @@ def outcomes(job: object) -> list[str]:
 
 async def test_a_job_for_now_succeeds(world: World) -> None:
     await world.serve(*ALL)
-    job = await world.submit("conf.echo", {"value": {"rows": [1, 2.5, None, "ä"]}}, tags=["a", "b"], priority=2)
+    job = await world.submit(
+        "conf.echo", {"value": {"rows": [1, 2.5, None, "ä"]}}, tags=["a", "b"], priority=2
+    )
     done = await world.finished(job.id)
     assert done.state is State.SUCCEEDED
     assert done.result == {"rows": [1, 2.5, None, "ä"]}
     assert (done.attempt, outcomes(done), done.error) == (1, ["succeeded"], None)
-    assert (done.tags, done.priority, done.payload) == (["a", "b"], 2, {"value": {"rows": [1, 2.5, None, "ä"]}})
+    assert (done.tags, done.priority, done.payload) == (
+        ["a", "b"],
+        2,
+        {"value": {"rows": [1, 2.5, None, "ä"]}},
+    )
     assert done.run_id == job.run_id
     assert done.finished_at is not None
     assert done.started_at is not None
@@ -137,9 +143,7 @@ async def test_a_result_that_is_no_json_is_final(world: World) -> None:
 
 async def test_an_attempt_has_its_timeout(world: World) -> None:
     await world.serve(*ALL)
-    done = await world.finished(
-        (await world.submit("conf.hold", timeout="1s", retry={"max_attempts": 1})).id
-    )
+    done = await world.finished((await world.submit("conf.hold", timeout="1s", retry={"max_attempts": 1})).id)
     assert (done.state, outcomes(done)) == (State.FAILED, ["timed_out"])
     assert done.error is not None
     assert done.error.type == "AttemptTimeout"

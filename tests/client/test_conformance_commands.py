@@ -180,7 +180,9 @@ async def test_a_scheduled_job_is_started_now(world: World) -> None:
 
 async def test_the_next_attempt_is_started_now(world: World) -> None:
     await world.serve(*ALL)
-    job = await world.submit("conf.fail", {"times": 1}, retry={"initial_interval": "1h", "max_interval": "1h"})
+    job = await world.submit(
+        "conf.fail", {"times": 1}, retry={"initial_interval": "1h", "max_interval": "1h"}
+    )
     await world.reaches(job.id, State.RETRYING)
     await world.client.run_now(job.id)
     done = await world.finished(job.id)
@@ -232,7 +234,10 @@ async def test_force_does_not_wait_for_the_handler(world: World) -> None:
     assert running.lease is not None
     assert running.lease.fencing_token == SEEN[job.id][0]["token"]
     cancelled = await world.client.cancel(job.id, mode="force")
-    assert (cancelled.state, [a.outcome.value for a in cancelled.attempts]) == (State.CANCELLED, ["cancelled"])
+    assert (cancelled.state, [a.outcome.value for a in cancelled.attempts]) == (
+        State.CANCELLED,
+        ["cancelled"],
+    )
 
 
 @pytest.mark.parametrize(("begin", "result"), [("start", 1), ("checkpoint", 3)])
