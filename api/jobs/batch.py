@@ -9,7 +9,6 @@ from typing import Any
 from pydantic import Field, ValidationError
 from temporalio.service import RPCError
 
-from api.jobs.request import Submission
 from api.jobs.submission import Submitter
 from api.patience import answer_in_time
 from api.problems import Problem, from_rpc, invalid, too_large, unavailable
@@ -18,6 +17,7 @@ from duetime.contracts import limits
 from duetime.contracts.explain import Fault, explain
 from duetime.contracts.job import Contract
 from duetime.contracts.json_value import JsonTooLarge
+from duetime.contracts.requests import Submission
 from duetime.contracts.view import JobView
 
 log = logging.getLogger("duetime.api")

@@ -10,10 +10,11 @@ from pydantic import BaseModel, Field
 from api.jobs.batch import Batch
 from api.jobs.idempotency import check_key
 from api.jobs.manager import Jobs, jobs_of
-from api.problems import ProblemModel, problem_responses
+from api.problems import problem_responses
 from api.routes.list_examples import BATCH_ANSWER_EXAMPLE, BATCH_EXAMPLES
 from api.strict import StrictRequest, StrictRoute
 from duetime.contracts import limits
+from duetime.contracts.problem import ProblemView
 from duetime.contracts.view import JobView
 
 
@@ -34,7 +35,7 @@ class BatchItem(BaseModel):
 
     status: int
     job: JobView | None = None
-    problem: ProblemModel | None = None
+    problem: ProblemView | None = None
 
 
 class BatchAnswer(BaseModel):
