@@ -173,9 +173,7 @@ class _Server:
         (result,) = await self.data_converter.decode(request.result.payloads)
         self.ending = (result,)
 
-    async def respond_activity_task_failed(
-        self, request: RespondActivityTaskFailedRequest, **_: Any
-    ) -> None:
+    async def respond_activity_task_failed(self, request: RespondActivityTaskFailedRequest, **_: Any) -> None:
         self._refuse_the_old()
         if request.HasField("last_heartbeat_details"):
             self.details = await self.data_converter.decode(request.last_heartbeat_details.payloads)

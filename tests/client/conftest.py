@@ -20,9 +20,12 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 async def api_url(client: TemporalClient, orchestration: None) -> AsyncIterator[str]:
-    """The API over the session's engine, behind a real HTTP server."""
-    async with serving(create_app(settings(), client)) as url:
-        yield url
+    """The API over the session's engine, behind a real HTTP server. It looks kinds up anew at every call."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("api.kinds.known.FRESH", 0.0)
+        patch.setattr("api.kinds.known.FRESH_ENOUGH_TO_MISS", 0.0)
+        async with serving(create_app(settings(), client)) as url:
+            yield url
 
 
 @pytest.fixture
