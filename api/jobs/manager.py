@@ -8,6 +8,7 @@ from temporalio.client import Client
 from api.jobs.batch import BatchSubmitter
 from api.jobs.control import Controller
 from api.jobs.counting import Counting
+from api.jobs.hub import Hub
 from api.jobs.listing import Lister
 from api.jobs.reading import Reader
 from api.jobs.redrive import Redriver
@@ -29,6 +30,7 @@ class Jobs:
     lister: Lister
     counting: Counting
     batches: BatchSubmitter
+    events: Hub
     key_lifetime: str = (
         "as long as the job is retained after its end (the retention of the Temporal namespace)"
     )
@@ -47,6 +49,7 @@ class Jobs:
             Lister(client, reader),
             Counting(client),
             BatchSubmitter(submitter),
+            Hub(reader),
         )
 
 
