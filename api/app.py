@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from temporalio.client import Client
 
 from api import problems
+from api.cross_site import SameSiteOnly
 from api.jobs.manager import Jobs
 from api.routes import health, jobs, kinds
 from duetime.connection import connect
@@ -31,7 +32,10 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
         )
         yield
 
-    app = FastAPI(title="Duetime", version="1", description=_DESCRIPTION, lifespan=lifespan)
+    app = FastAPI(
+        title="Duetime", version="1", description=_DESCRIPTION, lifespan=lifespan, redirect_slashes=False
+    )
+    app.add_middleware(SameSiteOnly)
     problems.install(app)
     app.include_router(jobs.router)
     app.include_router(kinds.router)

@@ -1,10 +1,10 @@
 """Reading one job, exact and current."""
 
 import asyncio
-import contextlib
 import dataclasses
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import quote
 
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowHistoryEventFilterType
@@ -13,7 +13,8 @@ from temporalio.service import RPCError, RPCStatusCode
 from api.jobs.facts import Facts, Known, NotAJob, fetch
 from api.jobs.state import is_unknown, record_of, state_of, view_of
 from api.jobs.wire import instant
-from api.problems import Problem
+from api.patience import in_time
+from api.problems import unknown
 from duetime.contracts.states import FINAL
 from duetime.contracts.view import JobView, Links
 from workflows.reading import JOB
@@ -26,12 +27,13 @@ class Reader:
         self._client = client
         self._ui_url = ui_url.rstrip("/")
 
+    @in_time()
     async def facts(self, job_id: str) -> Facts:
         """The newest run's facts; a `404` problem when nobody knows the id."""
         try:
             facts = await fetch(self._client, job_id)
         except NotAJob:
-            raise Problem(404, "not-found", "Not found", f"no job has the id {job_id!r}") from None
+            raise unknown(f"no job has the id {job_id[:250]!r}") from None
         if any(is_unknown(attempt) for attempt in record_of(facts).attempts):
             return dataclasses.replace(facts, known=await self._from_history(facts))
         return facts
@@ -53,17 +55,24 @@ class Reader:
         return view_of(facts, datetime.now(UTC), self.links(facts.id))
 
     def links(self, job_id: str) -> Links:
-        temporal = f"{self._ui_url}/namespaces/{self._client.namespace}/workflows/{job_id}"
-        return Links(self=f"/v1/jobs/{job_id}", temporal=temporal)
+        place = quote(job_id, safe=":~")  # Jobs that were started by hand may be called anything.
+        temporal = f"{self._ui_url}/namespaces/{self._client.namespace}/workflows/{place}"
+        return Links(self=f"/v1/jobs/{place}", temporal=temporal)
 
     async def finished(self, job_id: str, wait: timedelta) -> tuple[bool, JobView]:
-        """Whether the job is final, after waiting for that up to `wait`, and the job then."""
+        """Whether the job is final, after waiting for that up to `wait`, and the job then.
+
+        A job that is replaced meanwhile is waited for in the one that took its id.
+        """
         facts = await self.facts(job_id)
         if facts.is_open and wait > timedelta(0):
-            with contextlib.suppress(TimeoutError):
+            try:
                 async with asyncio.timeout(wait.total_seconds()):
-                    await self._closing(facts)
-            facts = await self.facts(job_id)
+                    while facts.is_open:
+                        await self._closing(facts)
+                        facts = await self.facts(job_id)
+            except TimeoutError:
+                facts = await self.facts(job_id)
         return state_of(facts, datetime.now(UTC)) in FINAL, self.view(facts)
 
     async def _closing(self, facts: Facts) -> None:

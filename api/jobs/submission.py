@@ -2,30 +2,27 @@
 
 import asyncio
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
-from temporalio.client import Client, WorkflowHandle
-from temporalio.common import Priority, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.client import Client
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
 from api.jobs.idempotency import Match, hashes, match, other_body
 from api.jobs.reading import Reader
-from api.jobs.request import Submission
 from api.jobs.state import record_of
 from api.kinds.checking import KindCheck
-from api.patience import answer_in_time
+from api.patience import in_time
 from api.problems import Problem, invalid, unavailable
-from duetime import attributes
 from duetime.contracts.explain import Fault
 from duetime.contracts.ids import id_of_key, new_id
 from duetime.contracts.job import JobSpec
-from duetime.contracts.limits import ORCHESTRATION_QUEUE
 from duetime.contracts.record import IDEMPOTENCY, Record
+from duetime.contracts.requests import Submission
 from duetime.contracts.states import State
 from duetime.contracts.view import JobView
+from duetime.starting import Take, begin, plan_start
 from workflows.carry import Carry
-from workflows.reading import JOB
 
 
 @dataclass(frozen=True)
@@ -38,20 +35,17 @@ class Submitted:
 
 
 @dataclass(frozen=True)
-class _Start:
-    """How the id may be taken: strictly new at first, wider once the job that has it is known."""
+class _Claim:
+    """How the id may be taken, and the highest fencing token of the job that has it."""
 
-    reuse: WorkflowIDReusePolicy = WorkflowIDReusePolicy.REJECT_DUPLICATE
-    conflict: WorkflowIDConflictPolicy = WorkflowIDConflictPolicy.FAIL
-    #: The highest fencing token of the job that has the id.
+    take: Take = Take.NEW
     token_floor: int = 0
 
     @property
-    def carry(self) -> list[Any]:
-        """What the new job is told of the one before it."""
+    def carry(self) -> dict[str, Any] | None:
         if not self.token_floor:
-            return []
-        return [Carry.fresh().model_copy(update={"record": Record(token_floor=self.token_floor)}).compact()]
+            return None
+        return Carry.fresh().model_copy(update={"record": Record(token_floor=self.token_floor)}).compact()
 
 
 class Submitter:
@@ -62,52 +56,43 @@ class Submitter:
         self._reader = reader
         self._check = check
 
+    @in_time()
     async def submit(self, submission: Submission, key: str | None, body: Any) -> Submitted:
         """Accepts a job. It is durable when this returns; `Problem` when it was refused, or nobody knows."""
         job_id = submission.id or (id_of_key(key) if key else new_id(datetime.now(UTC)))
         wanted = hashes(key, body) if key else None
-        start = _Start()
-        job, warnings = await self._check.check(submission)
-        await self._check_order(job, job_id)
+        claim = _Claim()
+        try:
+            job, warnings = await self._check.check(submission)
+            await self._check_order(job, job_id)
+        except Problem:
+            # What was accepted once is answered again, whatever was announced or forgotten since.
+            if wanted is not None and (there := await self._replay(job_id, wanted)):
+                return there
+            raise
         for _ in range(5):  # the job in the way may end, or another begin, between two looks
             try:
-                accepted = await self._start(job, job_id, wanted, start)
+                accepted = await self._start(job, job_id, wanted, claim)
                 return Submitted(accepted.model_copy(update={"warnings": warnings}), created=True)
             except WorkflowAlreadyStartedError:
                 decided = await self._taken(submission, job_id, wanted)
                 if isinstance(decided, Submitted):
                     return decided
-                start = decided
+                claim = decided
         raise unavailable(f"the id {job_id!r} changes hands too fast; try again", "busy_id")
 
     async def _start(
-        self, job: JobSpec, job_id: str, wanted: dict[str, str] | None, start: _Start
+        self, job: JobSpec, job_id: str, wanted: dict[str, str] | None, claim: _Claim
     ) -> JobView:
-        now = datetime.now(UTC)
         try:
-            spec = job.settled(job_id, now)
+            plan = plan_start(job, job_id, datetime.now(UTC))
         except ValueError as error:
             pointer = "/run_at" if job.run_at is not None else "/delay"
             raise invalid([{"pointer": pointer, "message": str(error)}]) from None
-        due = spec.due_at(job_id, now)
-        delay = due - now
-        handle: WorkflowHandle[Any, Any] = await answer_in_time(
-            self._client.start_workflow(
-                JOB,
-                args=[spec.compact(), *start.carry],
-                id=job_id,
-                task_queue=ORCHESTRATION_QUEUE,
-                id_reuse_policy=start.reuse,
-                id_conflict_policy=start.conflict,
-                # A job after others begins to wait for them at once, while the server still remembers them.
-                start_delay=delay if delay > timedelta(0) and not spec.after else None,
-                search_attributes=attributes.of_job(spec, due),
-                memo={IDEMPOTENCY: wanted} if wanted else None,
-                priority=Priority(priority_key=spec.priority),
-                static_summary=spec.kind,
-            )
-        )
-        return self._accepted(spec, job_id, handle.first_execution_run_id or "", due, now)
+        memo = {IDEMPOTENCY: wanted} if wanted else None
+        handle = await begin(self._client, plan, claim.take, memo, claim.carry)
+        run_id = handle.first_execution_run_id or ""
+        return self._accepted(plan.spec, job_id, run_id, plan.due_at, plan.accepted_at)
 
     async def _check_order(self, job: JobSpec, job_id: str) -> None:
         """Every job named in `after` must be known, and another one."""
@@ -139,11 +124,26 @@ class Submitter:
             links=self._reader.links(job_id),
         )
 
+    async def _replay(self, job_id: str, wanted: dict[str, str]) -> Submitted | None:
+        """The job that this key and body made before."""
+        try:
+            facts = await self._reader.facts(job_id)
+        except Problem:
+            return None
+        if match(facts, wanted) is not Match.SAME:
+            return None
+        return Submitted(self._reader.view(facts), created=False, replayed=True)
+
     async def _taken(
         self, submission: Submission, job_id: str, wanted: dict[str, str] | None
-    ) -> Submitted | _Start:
+    ) -> Submitted | _Claim:
         """The id is taken: the job that has it, a wider start, or a refusal."""
-        facts = await self._reader.facts(job_id)
+        try:
+            facts = await self._reader.facts(job_id)
+        except Problem as problem:
+            if problem.status != 404:
+                raise
+            raise _in_use("a workflow of another type has this id; choose another") from None
         if wanted is not None:
             match match(facts, wanted):
                 case Match.SAME:
@@ -153,25 +153,18 @@ class Submitter:
         job, floor = self._reader.view(facts), record_of(facts).highest_token
         if not facts.is_open:
             if submission.reuse_id:
-                return _Start(WorkflowIDReusePolicy.ALLOW_DUPLICATE, token_floor=floor)
-            raise _conflict(job, 'has this id and is finished; send "reuse_id": true to use the id again')
+                return _Claim(Take.AGAIN, floor)
+            finished = 'has this id and is finished; send "reuse_id": true to use the id again'
+            raise _in_use(f"a job that is {job.state} {finished}", job)
         match submission.on_conflict:
             case "return":
                 return Submitted(job, created=False)
             case "replace":
-                return _Start(
-                    WorkflowIDReusePolicy.ALLOW_DUPLICATE,
-                    WorkflowIDConflictPolicy.TERMINATE_EXISTING,
-                    token_floor=floor,
-                )
-        raise _conflict(job, "has this id and is still open; `on_conflict` says what else to do")
+                return _Claim(Take.REPLACE, floor)
+        still_open = "has this id and is still open; `on_conflict` says what else to do"
+        raise _in_use(f"a job that is {job.state} {still_open}", job)
 
 
-def _conflict(job: JobView, what: str) -> Problem:
-    return Problem(
-        409,
-        "id-in-use",
-        "The id is in use",
-        f"a job that is {job.state} {what}",
-        extra={"job": job.model_dump(mode="json")},
-    )
+def _in_use(detail: str, job: JobView | None = None) -> Problem:
+    extra = {"job": job.model_dump(mode="json")} if job else {}
+    return Problem(409, "id-in-use", "The id is in use", detail, extra=extra)

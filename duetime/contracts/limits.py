@@ -24,6 +24,12 @@ PROGRESS_MESSAGE_LENGTH = 500
 JSON_DEPTH = 100
 #: A submission's whole body in bytes: payload and everything around it.
 BODY_BYTES = 1024 * 1024
+#: Jobs in one batch, and the bytes of its body.
+BATCH_JOBS = 1000
+BATCH_BYTES = 8 * 1024 * 1024
+
+#: Jobs on one page of a list.
+PAGE_JOBS = 200
 
 FURTHEST_RUN_AT = timedelta(days=5 * 366)
 LONGEST_SPREAD = timedelta(days=1)

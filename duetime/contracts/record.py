@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from duetime.contracts import limits
 from duetime.contracts.instants import EPOCH
@@ -36,8 +36,8 @@ class Attempt(Part):
     number: int
     fencing_token: int | None = None
     worker: str | None = None
-    started_at: datetime | None = None
-    finished_at: datetime | None = None
+    started_at: AwareDatetime | None = None
+    finished_at: AwareDatetime | None = None
     outcome: AttemptOutcome = AttemptOutcome.RUNNING
     error: Error | None = None
     #: Which activity of the workflow carried it; the server's history knows the rest under that id.
@@ -57,7 +57,7 @@ class Progress(Part):
     done: float
     total: float | None = None
     message: str | None = None
-    at: datetime | None = None
+    at: AwareDatetime | None = None
 
 
 class Record(Part):
@@ -108,6 +108,14 @@ class Record(Part):
         if earlier and earlier[-1].number == attempt.number:
             earlier = earlier[:-1]
         return self.model_copy(update={"attempts": shorten([*earlier, attempt])})
+
+    def given_up(self, now: datetime) -> "Record":
+        """This record with an attempt that still runs closed as cancelled: nobody takes its answer any more."""
+        last = self.attempts[-1] if self.attempts else None
+        if last is None or last.outcome is not AttemptOutcome.RUNNING:
+            return self
+        changes = {"outcome": AttemptOutcome.CANCELLED, "finished_at": now}
+        return self.with_attempt(last.model_copy(update=changes))
 
     def compact(self) -> dict[str, Any]:
         """As JSON without defaults, for histories and heartbeats."""
@@ -160,8 +168,8 @@ class Assignment(Part):
     kind: str
     queue: str
     idempotency_key: str
-    due_at: datetime
-    nominal_time: datetime | None = None
+    due_at: AwareDatetime
+    nominal_time: AwareDatetime | None = None
     schedule_id: str | None = None
     pipeline_id: str | None = None
     max_attempts: int
@@ -242,10 +250,10 @@ class Ending(Part):
 class View(Part):
     """What the workflow publishes in its memo when it leaves the straight path: read with the execution, exact."""
 
-    due_at: datetime | None = None
+    due_at: AwareDatetime | None = None
     priority: int | None = None
     #: Set while a timer of the workflow runs before the next attempt.
-    next_attempt_at: datetime | None = None
+    next_attempt_at: AwareDatetime | None = None
     #: Why: `no_handler`, `lease_lost`, `interrupted`, `snoozed`, `timed_out`.
     reason: str | None = None
     record: Record = Record()

@@ -12,7 +12,7 @@ from duetime.contracts import limits
 from duetime.contracts.job import Retry
 from duetime.contracts.record import Attempt, Done, Error, Record, Sign
 from duetime.contracts.states import AttemptOutcome
-from workflows.decisions import (
+from duetime.decisions import (
     Again,
     Cancelled,
     Ended,
