@@ -11,8 +11,9 @@ from temporalio.client import Client
 
 from api import problems
 from api.cross_site import SameSiteOnly
+from api.fences import Fences
 from api.jobs.manager import Jobs
-from api.routes import health, jobs, kinds
+from api.routes import fences, health, jobs, kinds
 from duetime.connection import connect
 from duetime.settings import Settings, settings_or_exit
 
@@ -30,7 +31,8 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
         app.state.jobs = Jobs.over(
             connection, f"http://localhost:{settings.ui_port}", strict_kinds=settings.strict_kinds
         )
-        yield
+        async with Fences(settings.ledger_address) as app.state.fences:
+            yield
 
     app = FastAPI(
         title="Duetime", version="1", description=_DESCRIPTION, lifespan=lifespan, redirect_slashes=False
@@ -39,6 +41,7 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
     problems.install(app)
     app.include_router(jobs.router)
     app.include_router(kinds.router)
+    app.include_router(fences.router)
     app.include_router(health.router)
     return app
 
