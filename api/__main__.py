@@ -10,7 +10,7 @@ from duetime.settings import settings_or_exit
 
 async def main() -> int:
     settings = settings_or_exit()
-    set_up_logs(settings.log_level)
+    set_up_logs(settings.log_level, settings.log_format, settings.secrets)
     config = uvicorn.Config(
         create_app(settings),
         host=settings.api_host,

@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 from temporalio.client import Client
 
-from api import problems
+from api import openapi, problems
 from api.cross_site import SameSiteOnly
 from api.fences import Fences
 from api.jobs.manager import Jobs
-from api.routes import fences, health, jobs, kinds
+from api.routes import batch, fences, health, jobs, kinds, listing
 from duetime.connection import connect
 from duetime.settings import Settings, settings_or_exit
 
@@ -41,8 +41,11 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
     problems.install(app)
     app.include_router(jobs.router)
     app.include_router(kinds.router)
+    app.include_router(listing.router)
+    app.include_router(batch.router)
     app.include_router(fences.router)
     app.include_router(health.router)
+    openapi.install(app)
     return app
 
 

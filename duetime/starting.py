@@ -59,7 +59,7 @@ async def begin(
 ) -> WorkflowHandle[Any, dict[str, Any]]:
     """Starts it; durable when this returns. `WorkflowAlreadyStartedError` when the id cannot be taken so.
 
-    `carry` is what the job before it under this id leaves to it.
+    `carry` is what the job must know of the one that had its id before.
     """
     reuse, conflict = take.value
     return await client.start_workflow(

@@ -16,6 +16,7 @@ from temporalio.worker import Worker as TemporalWorker
 
 from duetime.contracts.record import Assignment, Sign, read_sign
 from duetime.handlers import Handler, find_handlers
+from duetime.observe.attempts import AttemptMeter, meter_of
 from duetime.registry import announce_patiently, entries_of
 from duetime.runtime.attempt import AttemptRun, Tools
 from duetime.runtime.counters import Counters
@@ -47,7 +48,8 @@ class Worker:
         self.handlers = dict(handlers) if isinstance(handlers, Mapping) else find_handlers(handlers)
         self.queues = list(dict.fromkeys(queues))
         identity = client.service_client.config.identity or client.identity
-        self._tools = tools = Tools(client, identity)
+        meter = AttemptMeter(meter_of(client.service_client))
+        self._tools = tools = Tools(client, identity, meter)
         activities = [as_activity(handler, tools) for handler in self.handlers.values()]
         self._workers = [
             TemporalWorker(

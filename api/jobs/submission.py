@@ -36,13 +36,15 @@ class Submitted:
 
 @dataclass(frozen=True)
 class _Claim:
-    """How the id may be taken, and the highest fencing token of the job that has it."""
+    """How the id may be taken: strictly new at first, wider once the job that has it is known."""
 
     take: Take = Take.NEW
+    #: The highest fencing token of that job.
     token_floor: int = 0
 
     @property
     def carry(self) -> dict[str, Any] | None:
+        """What the new job is told of the one before it."""
         if not self.token_floor:
             return None
         return Carry.fresh().model_copy(update={"record": Record(token_floor=self.token_floor)}).compact()

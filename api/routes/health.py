@@ -15,12 +15,17 @@ class Health(BaseModel):
     status: str
 
 
-@router.get("/healthz", summary="Alive")
+@router.get("/healthz", summary="Alive", operation_id="getHealth")
 async def healthz() -> Health:
     return Health(status="alive")
 
 
-@router.get("/readyz", summary="Ready: Temporal answers", responses=problem_responses(503))
+@router.get(
+    "/readyz",
+    summary="Ready: Temporal answers",
+    operation_id="getReadiness",
+    responses=problem_responses(503),
+)
 async def readyz(request: Request) -> Health:
     client = request.app.state.client
     if not await answer_in_time(client.service_client.check_health()):

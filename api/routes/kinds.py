@@ -21,7 +21,9 @@ async def kinds(jobs: Manager) -> KindList:
 
 
 @router.get("/{kind:path}", summary="One kind", operation_id="getKind", responses=problem_responses(404, 503))
-async def one_kind(kind: Annotated[str, Path(max_length=200)], jobs: Manager) -> KindView:
+async def one_kind(
+    kind: Annotated[str, Path(description="the kind's name", max_length=200)], jobs: Manager
+) -> KindView:
     entries = (await jobs.known.all()).get(kind)
     if not entries:
         raise Problem(404, "not-found", "Not found", f"no worker ever announced the kind {kind!r}")

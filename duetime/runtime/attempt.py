@@ -6,6 +6,7 @@ import dataclasses
 import json
 import logging
 import random
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from temporalio import activity
 from temporalio.client import Client
+from temporalio.common import MetricMeter
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from duetime.backoff import retry_delay
@@ -24,6 +26,8 @@ from duetime.contracts.json_value import JsonValueError, check_json
 from duetime.contracts.record import Assignment, Attempt, Done, Error, Record, Sign, cut, read_sign
 from duetime.contracts.states import AttemptOutcome, ErrorType
 from duetime.handlers import Handler
+from duetime.logs import speak_for
+from duetime.observe.attempts import AttemptMeter
 from duetime.outcomes import Outcome, Reject, RetryAfter, Snooze
 from duetime.runtime.calls import AttemptCalls
 from duetime.runtime.context import Facts, Job
@@ -66,6 +70,7 @@ class Tools:
 
     client: Client
     identity: str
+    meter: AttemptMeter = field(default_factory=lambda: AttemptMeter(MetricMeter.noop))
     keeper: Keeper = field(default_factory=Keeper)
     counters: Counters = field(default_factory=Counters)
     #: Set, on the keeper's loop, when the worker shall end.
@@ -95,9 +100,13 @@ class AttemptRun:
     def __init__(self, handler: Handler, assignment: Assignment, tools: Tools) -> None:
         info = activity.info()
         self.handler, self.assignment, self.tools = handler, assignment, tools
+        self.meter = tools.meter
+        self.begun = time.monotonic()
         self.retry = Retry.model_validate(assignment.retry)
         record = last_record(info.heartbeat_details, assignment)
         self.attempt_number = record.used + 1
+        speak_for(assignment.id, self.attempt_number, assignment.kind)
+        self.late_by = info.started_time - assignment.due_at if not record.attempts else None
         attempt = Attempt(
             number=record.next_number,
             fencing_token=record.token_at(info.started_time),
@@ -182,6 +191,8 @@ class AttemptRun:
         """
         if self._needs_asking() and await self._is_stale():
             raise asyncio.CancelledError
+        if self.late_by is not None:
+            self.meter.began(self.assignment.kind, self.assignment.queue, self.late_by)
         try:
             # As JSON, which strict models read dates and the like from.
             argument = self.handler.payload.validate_json(json.dumps(payload))
@@ -300,6 +311,7 @@ class AttemptRun:
         if isinstance(end, Returned):
             return self._success(end.value)
         error = end.error if isinstance(end, Raised) else asyncio.CancelledError()
+        self.meter.raised(self.assignment.kind, self.assignment.queue, error)
         match self.lease.stop_reason:
             case Stop.LOST:
                 raise self._hand_back(AttemptOutcome.LEASE_LOST)
@@ -376,6 +388,8 @@ class AttemptRun:
         self.lease.attempt = self.lease.attempt.model_copy(
             update={"outcome": outcome, "error": error, "finished_at": datetime.now(UTC)}
         )
+        ran = timedelta(seconds=time.monotonic() - self.begun)
+        self.meter.ended(self.assignment.kind, self.assignment.queue, outcome, ran)
 
 
 def plain(value: Any) -> Any:
