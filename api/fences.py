@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from fastapi import Request
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
@@ -27,11 +27,19 @@ _DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+psycopg"}
 class FenceCheck(Contract):
     """The token of the attempt that is about to touch the resource: `job.fencing_token`."""
 
-    token: int = Field(strict=True, ge=0, le=HIGHEST_TOKEN, examples=[1796000000123456])
+    model_config = ConfigDict(json_schema_extra={"examples": [{"token": 1796000000123456}]})
+
+    token: int = Field(
+        strict=True, ge=0, le=HIGHEST_TOKEN, description="64-bit; a higher one is of a later attempt"
+    )
 
 
 class FenceView(BaseModel):
     """The highest token that the resource has seen: the one just given."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"resource": "invoice:42", "token": 1796000000123456}]}
+    )
 
     resource: str
     token: int
