@@ -84,6 +84,7 @@ def api(http: httpx2.AsyncClient, queue: str) -> Caller:
 @pytest.fixture
 async def worker(api: Caller, client: Client) -> AsyncIterator[Worker]:
     """A worker for the test's own queue."""
+    STAGE.loop = asyncio.get_running_loop()
     async with Worker(client, HANDLERS, queues=[api.queue]) as running:
         yield running
         await STAGE.release_all()
