@@ -11,8 +11,9 @@ from temporalio.client import Client
 
 from api import openapi, problems
 from api.cross_site import SameSiteOnly
+from api.fences import Fences
 from api.jobs.manager import Jobs
-from api.routes import batch, events, health, jobs, kinds, listing
+from api.routes import batch, events, fences, health, jobs, kinds, listing
 from api.stopping import when_told_to_stop
 from duetime.connection import connect
 from duetime.settings import Settings, settings_or_exit
@@ -31,12 +32,18 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
         app.state.jobs = Jobs.over(
             connection, f"http://localhost:{settings.ui_port}", strict_kinds=settings.strict_kinds
         )
-        with when_told_to_stop(app.state.jobs.events.close):
-            yield
-        app.state.jobs.events.close()
+        async with Fences(settings.ledger_address) as app.state.fences:
+            with when_told_to_stop(app.state.jobs.events.close):
+                yield
+            app.state.jobs.events.close()
 
     app = FastAPI(
-        title="Duetime", version="1", description=_DESCRIPTION, lifespan=lifespan, redirect_slashes=False
+        title="Duetime",
+        version="1",
+        description=_DESCRIPTION,
+        lifespan=lifespan,
+        redirect_slashes=False,
+        generate_unique_id_function=openapi.operation_name,
     )
     app.add_middleware(SameSiteOnly)
     problems.install(app)
@@ -45,6 +52,7 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
     app.include_router(listing.router)
     app.include_router(batch.router)
     app.include_router(events.router)
+    app.include_router(fences.router)
     app.include_router(health.router)
     openapi.install(app)
     return app

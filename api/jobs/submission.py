@@ -7,6 +7,7 @@ from typing import Any
 
 from temporalio.client import Client
 from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.service import RPCError, RPCStatusCode
 
 from api.jobs.idempotency import Match, hashes, match, other_body
 from api.jobs.reading import Reader
@@ -132,6 +133,10 @@ class Submitter:
             facts = await self._reader.facts(job_id)
         except Problem:
             return None
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return None
+            raise
         if match(facts, wanted) is not Match.SAME:
             return None
         return Submitted(self._reader.view(facts), created=False, replayed=True)

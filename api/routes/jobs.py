@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Header, Path, Query, Request, Response
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, WithJsonSchema
 
 from api.jobs.idempotency import key_of
 from api.jobs.manager import Jobs, jobs_of
@@ -14,6 +14,7 @@ from api.routes.examples import SUBMISSION_EXAMPLES
 from api.strict import StrictRoute
 from duetime.contracts import limits
 from duetime.contracts.duration import parse_duration
+from duetime.contracts.job import DURATION_SCHEMA
 from duetime.contracts.requests import CancelRequest, Patch, RedriveRequest, Submission
 from duetime.contracts.view import JobView
 
@@ -31,10 +32,8 @@ def _span(text: str) -> timedelta:
 Wait = Annotated[
     timedelta,
     BeforeValidator(_span),
-    Query(
-        description='how long to wait for the end, as `"30s"` or a number of seconds; more than 60 s is 60 s',
-        json_schema_extra={"examples": ["30s"]},
-    ),
+    WithJsonSchema(DURATION_SCHEMA),
+    Query(description="how long to wait for the end; more than 60 s is 60 s"),
 ]
 IdempotencyKey = Annotated[
     str | None,

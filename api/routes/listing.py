@@ -21,7 +21,7 @@ Manager = Annotated[Jobs, Depends(jobs_of)]
 class ListQuery(JobFilter):
     """The parameters of a list."""
 
-    limit: Annotated[int, Field(ge=1, le=limits.PAGE_JOBS)] = 50
+    limit: Annotated[int, Field(ge=1, le=limits.PAGE_JOBS, description="jobs on a page, at most")] = 50
     cursor: str | None = Field(
         None, max_length=4096, description="`next_cursor` of the page before, with the same filter"
     )
