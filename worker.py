@@ -76,7 +76,7 @@ async def main() -> int:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    client = await connect_patiently(settings.temporal_target, settings.temporal_namespace)
+    client = await connect_patiently(settings.temporal)
     await prepare_namespace(client)
     await serve(client, options, stop)
     return 0

@@ -118,6 +118,7 @@ _TITLES = {
     401: "No or wrong key",
     403: "Not allowed",
     404: "Unknown id",
+    408: "Too slow",
     409: "Conflict of state",
     412: "Stale token",
     413: "Too large",

@@ -1,41 +1,65 @@
-"""Requests read strictly: JSON of RFC 8259 only, of bounded size, declared as such.
+"""Requests read strictly: by those who may call, JSON of RFC 8259 only, of bounded size, in bounded time.
 
-A body must say `Content-Type: application/json`: a browser sends that across sites only after asking, so no web page
-can submit jobs to an API on somebody's loopback interface.
+Every route made with `StrictRoute` states what it demands of its caller, and its gate stops whoever lacks it before the
+body is read. A body must say `Content-Type: application/json`: a browser sends that across sites only after asking, so
+no web page can submit jobs to an API on somebody's loopback interface.
 """
 
+import asyncio
 import json
 from collections.abc import Callable, Coroutine
 from typing import Any, NoReturn
 
-from fastapi import Request, Response
+from fastapi import Request, Response, Security
 from fastapi.routing import APIRoute
+from fastapi.security import HTTPBearer
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope, Send
 
-from api.problems import Problem
+from api.problems import Problem, problem_responses
+from api.security.scopes import demand_of
 from duetime.contracts import limits
+
+#: For the OpenAPI document; the gate does the checking.
+_KEY = HTTPBearer(
+    scheme_name="key",
+    description="An API key, `dt_<id>_<secret>`. Without keys the API answers this machine alone and asks for none.",
+    auto_error=False,
+)
 
 
 class StrictRequest(Request):
     """A request whose body is bounded and whose JSON is exact."""
 
     limit = limits.BODY_BYTES
+    #: For the whole body, in seconds.
+    patience = 30.0
 
     async def body(self) -> bytes:
         if not hasattr(self, "_body"):
             declared = self.headers.get("content-length", "")
             if declared.isascii() and declared.isdigit() and int(declared) > self.limit:
                 raise _too_large(self.limit)
-            chunks: list[bytes] = []
-            size = 0
-            async for chunk in self.stream():
-                size += len(chunk)
-                if size > self.limit:
-                    raise _too_large(self.limit)
-                chunks.append(chunk)
-            self._body = b"".join(chunks)
+            self._body = await self._read()
             if self._body:
                 _check_media_type(self.headers.get("content-type", ""))
         return self._body
+
+    async def _read(self) -> bytes:
+        chunks: list[bytes] = []
+        size = 0
+        try:
+            async with asyncio.timeout(self.patience):
+                async for chunk in self.stream():
+                    size += len(chunk)
+                    if size > self.limit:
+                        raise _too_large(self.limit)
+                    chunks.append(chunk)
+        except TimeoutError:
+            raise _too_slow(self.patience) from None
+        except ClientDisconnect:
+            raise _malformed("the connection ended before it did") from None  # nobody reads this
+        return b"".join(chunks)
 
     async def json(self) -> Any:
         if not hasattr(self, "_json"):
@@ -49,9 +73,23 @@ class StrictRequest(Request):
 
 
 class StrictRoute(APIRoute):
-    """A route that hands its endpoint a `StrictRequest`."""
+    """A route behind its gate, that hands its endpoint a `StrictRequest`.
+
+    `TypeError` for an endpoint that does not state what it demands (`api.security.scopes`).
+    """
 
     request_class = StrictRequest
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        self.demand = demand_of(endpoint)
+        if self.demand.scope is not None:
+            key = Security(_KEY, scopes=[self.demand.scope.value])
+            options["dependencies"] = [key, *(options.get("dependencies") or ())]
+            options["responses"] = {**problem_responses(401, 403, 429), **(options.get("responses") or {})}
+        super().__init__(path, endpoint, **options)
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await scope["app"].state.gate.enter(self.demand, super().handle, scope, receive, send)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         inner = super().get_route_handler()
@@ -82,6 +120,11 @@ def _refuse_constant(name: str) -> NoReturn:
 
 def _malformed(why: str) -> Problem:
     return Problem(400, "malformed", "Malformed JSON", f"the body is not JSON: {why}")
+
+
+def _too_slow(seconds: float) -> Problem:
+    detail = f"the body did not come within {seconds:g} s"
+    return Problem(408, "too-slow", "Too slow", detail, headers={"Connection": "close"})
 
 
 def _too_large(limit: int) -> Problem:

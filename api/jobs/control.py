@@ -41,6 +41,10 @@ class Controller:
         self._client = client
         self._reader = reader
 
+    def reading_with(self, reader: Reader) -> "Controller":
+        """The same for whoever `reader` reads for."""
+        return Controller(self._client, reader)
+
     async def patch(self, job_id: str, patch: Patch) -> JobView:
         """Moves a job or changes its priority, while `scheduled` or `queued`."""
         facts, state = await self._look(job_id)

@@ -47,6 +47,10 @@ class Redriver:
         self._client = client
         self._reader = reader
 
+    def reading_with(self, reader: Reader) -> "Redriver":
+        """The same for whoever `reader` reads for."""
+        return Redriver(self._client, reader)
+
     async def redrive(self, job_id: str, request: RedriveRequest) -> JobView:
         """The job as it is with its new run; a `409` problem when it is open, succeeded, or another run's."""
         facts = await self._reader.facts(job_id)
@@ -89,7 +93,9 @@ class Redriver:
             }
         )
         changes: dict[str, Any] = {
-            "record": Record(checkpoint=record_of(facts).checkpoint if request.begin == "checkpoint" else None),
+            "record": Record(
+                checkpoint=record_of(facts).checkpoint if request.begin == "checkpoint" else None
+            ),
             "idempotency_key": facts.idempotency_key,
             "priority": facts.view.priority if facts.view else None,
         }

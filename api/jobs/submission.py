@@ -15,6 +15,8 @@ from api.jobs.request import Submission
 from api.kinds.checking import KindCheck
 from api.patience import answer_in_time
 from api.problems import Problem, invalid, unavailable
+from api.security.caller import ANYBODY, Caller
+from api.security.scopes import Scope
 from duetime import attributes
 from duetime.contracts.explain import Fault
 from duetime.contracts.ids import id_of_key, new_id
@@ -48,19 +50,25 @@ _REPLACE = _Start(WorkflowIDReusePolicy.ALLOW_DUPLICATE, WorkflowIDConflictPolic
 
 
 class Submitter:
-    """Turns submissions into workflows."""
+    """Turns submissions of `caller` into workflows."""
 
-    def __init__(self, client: Client, reader: Reader, check: KindCheck) -> None:
+    def __init__(self, client: Client, reader: Reader, check: KindCheck, caller: Caller = ANYBODY) -> None:
         self._client = client
         self._reader = reader
         self._check = check
+        self._caller = caller
+
+    def on_behalf_of(self, caller: Caller, reader: Reader) -> "Submitter":
+        """The same for another caller, who reads with `reader`."""
+        return Submitter(self._client, reader, self._check, caller)
 
     async def submit(self, submission: Submission, key: str | None, body: Any) -> Submitted:
         """Accepts a job. It is durable when this returns; `Problem` when it was refused, or nobody knows."""
+        self._caller.check_submission(submission.kind, submission.queue, submission.on_conflict)
         job_id = submission.id or (id_of_key(key) if key else new_id(datetime.now(UTC)))
         wanted = hashes(key, body) if key else None
         start = _Start()
-        job, warnings = await self._check.check(submission)
+        job, warnings = await self._check.check(submission, self._caller)
         await self._check_order(job, job_id)
         for _ in range(5):  # the job in the way may end, or another begin, between two looks
             try:
@@ -136,7 +144,9 @@ class Submitter:
         self, submission: Submission, job_id: str, wanted: dict[str, str] | None
     ) -> Submitted | _Start:
         """The id is taken: the job that has it, a wider start, or a refusal."""
-        facts = await self._reader.facts(job_id)
+        facts = await self._reader.known(job_id)
+        if facts is None:
+            raise Problem(409, "id-in-use", "The id is in use", "another job has this id; choose another one")
         if wanted is not None:
             match match(facts, wanted):
                 case Match.SAME:
@@ -147,20 +157,21 @@ class Submitter:
         if not facts.is_open:
             if submission.reuse_id:
                 return _AGAIN
-            raise _conflict(job, 'has this id and is finished; send "reuse_id": true to use the id again')
+            raise self._conflict(
+                job, 'has this id and is finished; send "reuse_id": true to use the id again'
+            )
         match submission.on_conflict:
             case "return":
                 return Submitted(job, created=False)
             case "replace":
                 return _REPLACE
-        raise _conflict(job, "has this id and is still open; `on_conflict` says what else to do")
+        raise self._conflict(job, "has this id and is still open; `on_conflict` says what else to do")
 
-
-def _conflict(job: JobView, what: str) -> Problem:
-    return Problem(
-        409,
-        "id-in-use",
-        "The id is in use",
-        f"a job that is {job.state} {what}",
-        extra={"job": job.model_dump(mode="json")},
-    )
+    def _conflict(self, job: JobView, what: str) -> Problem:
+        return Problem(
+            409,
+            "id-in-use",
+            "The id is in use",
+            f"a job that is {job.state} {what}",
+            extra={"job": job.model_dump(mode="json")} if self._caller.may(Scope.READ) else None,
+        )

@@ -1,12 +1,16 @@
-"""`/healthz` and `/readyz`: is this process alive, and can it do its work."""
+"""`/healthz` and `/readyz`: is this process alive, and can it do its work. For everyone: probes have no keys."""
+
+from typing import Literal
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel
 
 from api.patience import answer_in_time
 from api.problems import problem_responses, unavailable
+from api.security.scopes import public
+from api.strict import StrictRoute
 
-router = APIRouter(tags=["health"])
+router = APIRouter(tags=["health"], route_class=StrictRoute)
 
 
 class Health(BaseModel):
@@ -15,13 +19,21 @@ class Health(BaseModel):
     status: str
 
 
+class Readiness(Health):
+    """`access` is `keys`, or `open` when whoever reaches the API may do everything."""
+
+    access: Literal["keys", "open"]
+
+
 @router.get("/healthz", summary="Alive")
+@public
 async def healthz() -> Health:
     return Health(status="alive")
 
 
 @router.get("/readyz", summary="Ready: Temporal answers", responses=problem_responses(503))
-async def readyz(request: Request) -> Health:
+@public
+async def readyz(request: Request) -> Readiness:
     client = request.app.state.client
     try:
         serving = await answer_in_time(client.service_client.check_health())
@@ -29,4 +41,4 @@ async def readyz(request: Request) -> Health:
         raise unavailable(f"Temporal cannot be reached: {error}") from None
     if not serving:
         raise unavailable("Temporal does not serve yet")
-    return Health(status="ready")
+    return Readiness(status="ready", access=request.app.state.gate.lock.access)

@@ -12,6 +12,7 @@ from api.jobs.redrive import RedriveRequest
 from api.jobs.request import CancelRequest, Patch, Submission
 from api.problems import problem_responses
 from api.routes.examples import JOB_EXAMPLE, SUBMISSION_EXAMPLES
+from api.security.scopes import Scope, needs
 from api.strict import StrictRoute
 from duetime.contracts.duration import parse_duration
 from duetime.contracts.view import JobView
@@ -43,6 +44,7 @@ _JOB: dict[str, Any] = {"content": {"application/json": {"example": JOB_EXAMPLE}
         **problem_responses(400, 409, 413, 415, 422, 503),
     },
 )
+@needs(Scope.SUBMIT)
 async def submit(
     submission: Annotated[Submission, Body(openapi_examples=SUBMISSION_EXAMPLES)],
     request: Request,
@@ -64,6 +66,7 @@ async def submit(
 
 
 @router.get("/{job_id}", summary="One job, exact and current", responses=problem_responses(404, 503))
+@needs(Scope.READ)
 async def read(job_id: Id, jobs: Manager) -> JobView:
     return await jobs.reader.job(job_id)
 
@@ -74,6 +77,7 @@ async def read(job_id: Id, jobs: Manager) -> JobView:
     response_model=JobView,
     responses={202: {"model": JobView, "description": "Not final yet"}, **problem_responses(404, 422, 503)},
 )
+@needs(Scope.READ, holds=True)
 async def result(job_id: Id, jobs: Manager, response: Response, wait: Wait = timedelta(0)) -> JobView:
     final, job = await jobs.reader.finished(job_id, min(wait, _LONGEST_WAIT))
     response.status_code = 200 if final else 202
@@ -85,6 +89,7 @@ async def result(job_id: Id, jobs: Manager, response: Response, wait: Wait = tim
     summary="Move a job or change its priority",
     responses=problem_responses(400, 404, 409, 413, 415, 422, 503),
 )
+@needs(Scope.OPERATE)
 async def patch(job_id: Id, change: Patch, jobs: Manager) -> JobView:
     return await jobs.controller.patch(job_id, change)
 
@@ -94,6 +99,7 @@ async def patch(job_id: Id, change: Patch, jobs: Manager) -> JobView:
     summary="Start a scheduled or retrying job now",
     responses=problem_responses(404, 409, 503),
 )
+@needs(Scope.OPERATE)
 async def run_now(job_id: Id, jobs: Manager) -> JobView:
     return await jobs.controller.run_now(job_id)
 
@@ -104,6 +110,7 @@ async def run_now(job_id: Id, jobs: Manager) -> JobView:
     summary="Cancel a job",
     responses=problem_responses(400, 404, 409, 413, 415, 422, 503),
 )
+@needs(Scope.OPERATE)
 async def cancel(job_id: Id, jobs: Manager, how: CancelRequest | None = None) -> JobView:
     return await jobs.controller.cancel(job_id, how or CancelRequest())
 
@@ -114,5 +121,6 @@ async def cancel(job_id: Id, jobs: Manager, how: CancelRequest | None = None) ->
     operation_id="redriveJob",
     responses=problem_responses(400, 404, 409, 413, 415, 422, 503),
 )
+@needs(Scope.OPERATE)
 async def redrive(job_id: Id, jobs: Manager, how: RedriveRequest | None = None) -> JobView:
     return await jobs.redriver.redrive(job_id, how or RedriveRequest())
