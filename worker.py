@@ -1,6 +1,6 @@
 """One worker process of the service: runs workflows and handlers until SIGTERM or Ctrl-C.
 
-python worker.py [--queues a,b] [--handlers my.module,…] [--no-workflows] [--allow-commands]
+python worker.py [--queues a,b] [--handlers my.module,…] [--no-workflows] [--allow-commands] [--grace 30s]
 """
 
 import argparse
@@ -8,35 +8,80 @@ import asyncio
 import logging
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
+from typing import Any, TypeVar
 
+from pydantic import TypeAdapter, ValidationError
 from temporalio.client import Client
 
 from activities.builtin import builtin_handlers
 from duetime.connection import connect_patiently
+from duetime.contracts.duration import format_duration, parse_duration
+from duetime.contracts.job import Queue
 from duetime.engine import prepare_namespace
-from duetime.handlers import Handler, find_handlers
+from duetime.handlers import Handler, HandlerFault, find_handlers
 from duetime.logs import set_up_logs
-from duetime.process import run_main
+from duetime.process import EXIT_USAGE, run_main
 from duetime.settings import Settings, settings_or_exit
 from duetime.worker import Worker
 from workflows.worker import orchestrator
 
 log = logging.getLogger("duetime.worker")
 
-#: What running handlers get to finish on shutdown before their attempts are given back.
-GRACE = timedelta(seconds=30)
+Parsed = TypeVar("Parsed")
+
+
+def said(parse: Callable[[str], Parsed]) -> Callable[[str], Parsed]:
+    """`parse` for an argument, with its own words on what is wrong."""
+
+    def read(text: str) -> Parsed:
+        try:
+            return parse(text)
+        except ValidationError as error:
+            fault = error.errors()[0]["msg"].removeprefix("Value error, ")
+            raise argparse.ArgumentTypeError(f"{text!r}: {fault}") from None
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
+
+    return read
+
+
+def names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def queue_names(text: str) -> list[str]:
+    queues = TypeAdapter(list[Queue]).validate_python(names(text))
+    if not queues:
+        raise ValueError("names no queue")
+    return queues
+
+
+def parse_seconds(text: str) -> timedelta:
+    return parse_duration(int(text) if text.isascii() and text.isdecimal() else text)
+
+
+def at_least_one(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or int(text) < 1:
+        raise ValueError("must be a whole number from 1")
+    return int(text)
 
 
 def parse_arguments(arguments: Sequence[str], settings: Settings) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="worker.py", description="Runs Duetime's workflows and handlers.")
     parser.add_argument(
-        "--queues", default=",".join(settings.queues), help="queues to serve, comma-separated"
+        "--queues",
+        type=said(queue_names),
+        default=",".join(settings.queues),
+        help="queues to serve, comma-separated",
     )
     parser.add_argument(
-        "--handlers", default=",".join(settings.handlers), help="modules with handlers, comma-separated"
+        "--handlers",
+        type=names,
+        default=",".join(settings.handlers),
+        help="modules with handlers, comma-separated",
     )
     parser.add_argument("--no-workflows", action="store_true", help="run handlers only")
     parser.add_argument(
@@ -45,27 +90,49 @@ def parse_arguments(arguments: Sequence[str], settings: Settings) -> argparse.Na
         default=settings.allow_commands,
         help="offer the kind `command`",
     )
-    parser.add_argument("--concurrency", type=int, default=20, help="attempts at once on each queue")
+    parser.add_argument(
+        "--concurrency", type=said(at_least_one), default=20, help="attempts at once on each queue"
+    )
+    parser.add_argument(
+        "--grace",
+        type=said(parse_seconds),
+        default="30s",
+        help="what running handlers get to finish on shutdown before their attempts are given back",
+    )
     return parser.parse_args(arguments)
 
 
-def handlers_of(options: argparse.Namespace) -> dict[str, Handler]:
+def handlers_of(options: argparse.Namespace, settings: Settings) -> dict[str, Handler]:
     """The built-in handlers and those of the modules; a module cannot take a built-in kind."""
-    modules = [name for name in options.handlers.split(",") if name]
-    return find_handlers([*builtin_handlers().values(), *modules])
+    try:
+        builtin = builtin_handlers(
+            http_allow=",".join(settings.http_allow),
+            webhook_secrets=[secret.get_secret_value() for secret in settings.webhook_secrets],
+            allow_commands=options.allow_commands,
+        )
+    except ValueError as error:  # a setting
+        raise HandlerFault(str(error)) from None
+    return find_handlers([*builtin, *options.handlers])
 
 
-async def serve(client: Client, options: argparse.Namespace, stop: asyncio.Event) -> None:
+async def serve(
+    client: Client, handlers: Mapping[str, Handler], options: argparse.Namespace, stop: asyncio.Event
+) -> None:
     """Runs the worker until `stop`; on leaving, handlers finish or their attempts are given back."""
-    queues = [name for name in options.queues.split(",") if name]
     async with AsyncExitStack() as running:
         if not options.no_workflows:
             await running.enter_async_context(orchestrator(client))
         await running.enter_async_context(
-            Worker(client, handlers_of(options), queues=queues, concurrency=options.concurrency, grace=GRACE)
+            Worker(
+                client,
+                handlers,
+                queues=options.queues,
+                concurrency=options.concurrency,
+                grace=options.grace,
+            )
         )
         await stop.wait()
-        log.info("stopping: running handlers get %d s", GRACE.total_seconds())
+        log.info("stopping: running handlers get %s", format_duration(options.grace))
 
 
 async def main() -> int:
@@ -73,13 +140,36 @@ async def main() -> int:
     set_up_logs(settings.log_level)
     options = parse_arguments(sys.argv[1:], settings)
     sys.path.insert(0, "")
+    try:
+        handlers = handlers_of(options, settings)
+    except HandlerFault as fault:
+        print(f"worker.py: {fault}", file=sys.stderr)
+        return EXIT_USAGE
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    client = await unless(stop, reach(settings))
+    if client is not None:
+        await serve(client, handlers, options, stop)
+    return 0
+
+
+async def reach(settings: Settings) -> Client:
+    """A client of a namespace that is fit for jobs, however long its server takes to come up."""
     client = await connect_patiently(settings.temporal)
     await prepare_namespace(client)
-    await serve(client, options, stop)
-    return 0
+    return client
+
+
+async def unless(stop: asyncio.Event, work: Coroutine[Any, Any, Parsed]) -> Parsed | None:
+    """What `work` gives, or `None` when `stop` comes first."""
+    working, stopped = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
+    await asyncio.wait([working, stopped], return_when=asyncio.FIRST_COMPLETED)
+    stopped.cancel()
+    if working.done():
+        return working.result()
+    working.cancel()
+    return None
 
 
 if __name__ == "__main__":

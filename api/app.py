@@ -13,6 +13,7 @@ from fastapi import FastAPI
 from temporalio.client import Client
 
 from api import problems
+from api.cross_site import SameSiteOnly
 from api.jobs.manager import Jobs
 from api.routes import health, jobs, kinds
 from api.security.door import Door
@@ -48,9 +49,12 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
         yield
         app.state.looking.cancel()
 
-    app = FastAPI(title="Duetime", version="1", description=_DESCRIPTION, lifespan=lifespan)
+    app = FastAPI(
+        title="Duetime", version="1", description=_DESCRIPTION, lifespan=lifespan, redirect_slashes=False
+    )
     app.state.gate = Gate(lock, Rates(settings.api_rate), Waits(settings.api_waits))
-    app.add_middleware(Door, lock=lock, names=settings.api_names)
+    app.add_middleware(SameSiteOnly)
+    app.add_middleware(Door, lock=lock, names=settings.api_names)  # the outer of the two
     problems.install(app)
     app.include_router(jobs.router)
     app.include_router(kinds.router)

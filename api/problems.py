@@ -9,10 +9,13 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 from temporalio.service import RPCError, RPCStatusCode
 
 from duetime.contracts.explain import Fault, explain_one
 from duetime.contracts.json_value import JsonTooLarge
+
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 
 log = logging.getLogger("duetime.api")
 
@@ -80,6 +83,11 @@ def too_large(what: str, size: int, limit: int) -> Problem:
     return Problem(413, "too-large", "Too large", f"{what} has {size:,} bytes; its bound is {limit:,}")
 
 
+def unknown(detail: str) -> Problem:
+    """Nobody knows what was asked for: `404`."""
+    return Problem(404, "not-found", "Not found", detail)
+
+
 def unavailable(detail: str, reason: str = "temporal_unreachable", retry_after: int = 1) -> Problem:
     """Something behind the API does not answer: `503`. The outcome of a command may be unknown."""
     return Problem(
@@ -96,7 +104,7 @@ def from_rpc(error: RPCError) -> Problem:
     """What an answer of Temporal's frontend means to a caller of ours."""
     match error.status:
         case RPCStatusCode.NOT_FOUND:
-            return Problem(404, "not-found", "Not found", "nothing is known under this id")
+            return unknown("nothing is known under this id")
         case RPCStatusCode.RESOURCE_EXHAUSTED:
             return unavailable("Temporal is at its limits; repeat with the same id or key", "temporal_busy")
         case RPCStatusCode.INVALID_ARGUMENT:
@@ -149,15 +157,32 @@ def install(app: FastAPI) -> None:
         return invalid(_request_faults(request, error)).response()
 
     @app.exception_handler(HTTPException)
-    async def http(_: Request, error: HTTPException) -> JSONResponse:
+    async def http(request: Request, error: HTTPException) -> JSONResponse:
+        if error.status_code == 404:
+            return unknown("there is nothing at this path; /docs shows what there is").response()
+        if error.status_code == 405:
+            return _not_allowed(request).response()
         detail = str(error.detail)
-        name = detail.lower().replace(" ", "-") if detail.replace(" ", "").isalpha() else "http"
-        return Problem(error.status_code, name, detail, detail, headers=error.headers).response()
+        return Problem(error.status_code, "http", detail, detail, headers=error.headers).response()
 
     @app.exception_handler(Exception)
     async def unexpected(request: Request, error: Exception) -> JSONResponse:
         log.error("unexpected error at %s %s", request.method, request.url.path, exc_info=error)
         return Problem(500, "internal", "Internal error", "this is a fault of ours; it was logged").response()
+
+
+def _not_allowed(request: Request) -> Problem:
+    """`405` with all methods of this path, whichever route they are of."""
+
+    def serves(method: str) -> bool:
+        scope = {**request.scope, "method": method}
+        return any(route.matches(scope)[0] is Match.FULL for route in request.app.routes)
+
+    allowed = ", ".join(method for method in _METHODS if serves(method))
+    detail = f"{request.method[:20]} does nothing here; this path takes {allowed}"
+    return Problem(
+        405, "method-not-allowed", "Method not allowed", detail, headers={"Allow": allowed} if allowed else {}
+    )
 
 
 def _request_faults(request: Request, error: RequestValidationError) -> list[Fault]:
@@ -168,7 +193,9 @@ def _request_faults(request: Request, error: RequestValidationError) -> list[Fau
         model = _body_model(request) if place == "body" else None
         fault = explain_one({**detail, "loc": tuple(steps)}, model)
         if place != "body":
-            fault = {"pointer": f"{place} {'.'.join(map(str, steps))}", "message": fault["message"]}
+            name = ".".join(map(str, steps))
+            name = name.title() if place == "header" else name
+            fault = {"pointer": f"{place} {name}", "message": fault["message"]}
         found.append(fault)
     return found
 

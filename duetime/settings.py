@@ -159,6 +159,14 @@ _Hosts = Annotated[
     AfterValidator(_networks_or_names),
     Field(description="host names, addresses or networks, comma-separated, such as 10.1.0.0/16,hooks.local"),
 ]
+_Secrets = Annotated[
+    tuple[SecretStr, ...],
+    NoDecode,
+    BeforeValidator(_split),
+    Field(
+        description="secrets of Standard Webhooks, comma-separated, such as whsec_… (24 to 64 bytes in base64)"
+    ),
+]
 _LogLevel = Annotated[
     Literal["debug", "info", "warning", "error"],
     BeforeValidator(_lower),
@@ -212,6 +220,8 @@ class Settings(BaseSettings):
 
     allow_commands: _Switch = False
     http_allow: _Hosts = ()
+    #: Keys that sign the requests of the kind `http` (Standard Webhooks); several while one is rotated.
+    webhook_secrets: _Secrets = ()
 
     log_level: _LogLevel = "info"
 

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from types import TracebackType
@@ -18,7 +17,7 @@ from temporalio.worker import Worker as TemporalWorker
 from duetime.contracts.record import Assignment, Sign, read_sign
 from duetime.handlers import Handler, find_handlers
 from duetime.registry import announce_patiently, entries_of
-from duetime.runtime.attempt import NO_HANDLER, AttemptRun, Tools
+from duetime.runtime.attempt import AttemptRun, Tools
 
 log = logging.getLogger("duetime.worker")
 
@@ -45,10 +44,7 @@ class Worker:
         self.handlers = dict(handlers) if isinstance(handlers, Mapping) else find_handlers(handlers)
         self.queues = list(dict.fromkeys(queues))
         identity = client.service_client.config.identity or client.identity
-        self._threads = ThreadPoolExecutor(
-            concurrency * len(self.queues), thread_name_prefix="duetime-handler"
-        )
-        tools = Tools(client, self._threads, identity)
+        tools = Tools(client, identity)
         activities = [as_activity(handler, tools) for handler in self.handlers.values()]
         self._workers = [
             TemporalWorker(
@@ -78,7 +74,6 @@ class Worker:
         self._announcing.cancel()
         await asyncio.gather(*(worker.shutdown() for worker in self._workers))
         await self._running.__aexit__(kind, error, trace)
-        self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 def as_activity(handler: Handler, tools: Tools) -> Any:
@@ -100,11 +95,11 @@ def as_activity(handler: Handler, tools: Tools) -> Any:
 async def give_back(arguments: Sequence[RawValue]) -> Any:
     """A kind that this worker has no handler for: back to the workflow, at no cost."""
     info = activity.info()
-    sign = read_sign(info.heartbeat_details) or Sign()
+    known = read_sign(info.heartbeat_details) or Sign()
     raise ApplicationError(
         f"the worker that took it has no handler for {info.activity_type!r}",
-        sign.compact() if info.heartbeat_details else {},
-        type=NO_HANDLER,
+        Sign(record=known.record, no_handler=True).compact(),
+        type="NoHandler",
         non_retryable=True,
         category=ApplicationErrorCategory.BENIGN,
     )

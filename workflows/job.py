@@ -21,8 +21,7 @@ with workflow.unsafe.imports_passed_through():
     from duetime.contracts.instants import parse_instant
     from duetime.contracts.record import DEPENDENTS, VIEW, Assignment, Attempt, Ending, Error, Record, View
     from duetime.contracts.states import AttemptOutcome, ErrorType, State
-    from workflows.carry import Change, StopRequest
-    from workflows.decisions import (
+    from duetime.decisions import (
         Again,
         Cancelled,
         Fail,
@@ -33,7 +32,9 @@ with workflow.unsafe.imports_passed_through():
         after_end,
         after_return,
     )
-    from workflows.order import DEPENDENT, PREDECESSOR, Dependents, Predecessors
+    from duetime.predecessors import Predecessors
+    from workflows.carry import Change, StopRequest
+    from workflows.order import DEPENDENT, PREDECESSOR, Dependents
     from workflows.reading import bad_job, read_end, read_job, read_result
 
 #: Timeouts that come back to the workflow instead of being retried by the server.

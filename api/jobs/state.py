@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 from temporalio.client import WorkflowExecutionStatus as Status
 
+from api.jobs.by_hand import as_far_as_readable
 from api.jobs.facts import Dispatched, Facts
 from duetime.contracts.job import JobSpec
 from duetime.contracts.record import Attempt, Error, Record
@@ -43,9 +44,15 @@ def due_at(facts: Facts) -> datetime:
     """When the job is or was due, moves included."""
     if facts.view is not None and facts.view.due_at is not None:
         return facts.view.due_at
-    if facts.spec is None:
+    spec = facts.spec
+    if spec is None:
         return facts.started_at
-    return facts.spec.due_at(facts.id, facts.started_at)
+    # Started by hand with a start delay, a job may name no time; by the API it always names one.
+    accepted_at = facts.started_at if spec.delay is not None else facts.execution_at
+    try:
+        return spec.due_at(facts.id, accepted_at)
+    except ValueError:
+        return accepted_at  # More than five years ahead, started by hand: the workflow refused it.
 
 
 def record_of(facts: Facts) -> Record:
@@ -96,7 +103,7 @@ def _under_way(dispatched: Dispatched, record: Record) -> Attempt:
 
 def view_of(facts: Facts, now: datetime, links: Links) -> JobView:
     """The job as it is answered."""
-    spec = facts.spec or JobSpec(kind="unknown")
+    spec = facts.spec or as_far_as_readable(facts.raw_input)
     state, due, record = state_of(facts, now), due_at(facts), record_of(facts)
     started = next((attempt.started_at for attempt in record.attempts if attempt.started_at), None)
     return JobView(

@@ -1,16 +1,17 @@
 """What the registry means for a submission: defaults of the kind, its payload checked, and warnings."""
 
 import logging
-from typing import Any
 
 from temporalio.service import RPCError
 
-from api.jobs.request import Submission
-from api.kinds.known import Known, payload_faults
+from api.kinds.known import Known
 from api.kinds.pollers import Pollers
 from api.problems import invalid
 from api.security.caller import Caller
-from duetime.contracts.job import JobSpec, Retry
+from duetime.contracts.job import JobSpec
+from duetime.contracts.kinds import with_defaults
+from duetime.contracts.requests import Submission
+from duetime.payloads import payload_faults
 
 log = logging.getLogger("duetime.api")
 
@@ -53,16 +54,3 @@ class KindCheck:
         if not await self._pollers.live(job.queue):
             warnings.append(f"no worker polls the queue {job.queue!r} (no_active_workers)")
         return job, warnings
-
-
-def with_defaults(job: JobSpec, defaults: dict[str, Any]) -> JobSpec:
-    """`job` with the kind's defaults where the submission said nothing; `retry` is filled field by field."""
-    missing = {name: value for name, value in defaults.items() if name not in job.model_fields_set}
-    if "retry" in defaults:
-        said = {name: getattr(job.retry, name) for name in job.retry.model_fields_set}
-        base = Retry.model_validate(defaults["retry"])
-        missing["retry"] = base.model_copy(update=said)
-    if not missing:
-        return job
-    parsed = JobSpec.model_validate({"kind": job.kind, **missing})
-    return job.model_copy(update={name: getattr(parsed, name) for name in missing})

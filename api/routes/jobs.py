@@ -1,30 +1,52 @@
 """`/v1/jobs`: submit, read, change and cancel one job."""
 
+import re
 from datetime import timedelta
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Header, Path, Query, Request, Response
 from pydantic import BeforeValidator
 
-from api.jobs.idempotency import check_key
+from api.jobs.idempotency import key_of
 from api.jobs.manager import Jobs, jobs_of
-from api.jobs.redrive import RedriveRequest
-from api.jobs.request import CancelRequest, Patch, Submission
 from api.problems import problem_responses
 from api.routes.examples import JOB_EXAMPLE, SUBMISSION_EXAMPLES
 from api.security.scopes import Scope, needs
 from api.strict import StrictRoute
+from duetime.contracts import limits
 from duetime.contracts.duration import parse_duration
+from duetime.contracts.requests import CancelRequest, Patch, RedriveRequest, Submission
 from duetime.contracts.view import JobView
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=StrictRoute)
 
 Manager = Annotated[Jobs, Depends(jobs_of)]
 Id = Annotated[str, Path(description="the job's id", max_length=250)]
+
+
+def _span(text: str) -> timedelta:
+    """A duration in a query, where a number of seconds is text like everything else."""
+    return parse_duration(float(text) if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text, re.ASCII) else text)
+
+
 Wait = Annotated[
     timedelta,
-    BeforeValidator(parse_duration),
-    Query(description="how long to wait for the end, up to 60 s", json_schema_extra={"examples": ["30s"]}),
+    BeforeValidator(_span),
+    Query(
+        description='how long to wait for the end, as `"30s"` or a number of seconds; more than 60 s is 60 s',
+        json_schema_extra={"examples": ["30s"]},
+    ),
+]
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        description="the same key and body are the same job",
+        json_schema_extra={
+            "minLength": 1,
+            "maxLength": limits.IDEMPOTENCY_KEY_LENGTH,
+            "pattern": "^[ -~]+$",
+        },
+    ),
 ]
 _LONGEST_WAIT = timedelta(seconds=60)
 _JOB: dict[str, Any] = {"content": {"application/json": {"example": JOB_EXAMPLE}}}
@@ -50,11 +72,9 @@ async def submit(
     request: Request,
     response: Response,
     jobs: Manager,
-    idempotency_key: Annotated[
-        str | None, Header(description="1 to 255 characters; the same key and body are the same job")
-    ] = None,
+    idempotency_key: IdempotencyKey = None,
 ) -> JobView:
-    key = check_key(idempotency_key)
+    key = key_of(request)
     submitted = await jobs.submitter.submit(submission, key, await request.json() if key else None)
     response.status_code = 201 if submitted.created else 200
     response.headers["Location"] = submitted.job.links.self

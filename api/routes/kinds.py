@@ -1,43 +1,20 @@
 """`/v1/kinds`: what workers announced that they can run."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path
-from pydantic import BaseModel
 
 from api.jobs.manager import Jobs, jobs_of
 from api.problems import Problem, problem_responses
 from api.security.caller import Caller, WhoCalls
 from api.security.scopes import Scope, needs
 from api.strict import StrictRoute
-from duetime.contracts.kinds import KindEntry
+from duetime.contracts.kinds import KindEntry, KindList, KindView, ServedOn
 
 router = APIRouter(prefix="/v1/kinds", tags=["kinds"], route_class=StrictRoute)
 
 Manager = Annotated[Jobs, Depends(jobs_of)]
-
-
-class ServedOn(BaseModel):
-    """A kind on one queue: JSON Schema of its payload, and what a job has when its submission does not say."""
-
-    queue: str
-    payload_schema: dict[str, Any] | None
-    defaults: dict[str, Any]
-
-
-class KindView(BaseModel):
-    """A kind and the queues it was announced on."""
-
-    kind: str
-    description: str
-    queues: list[ServedOn]
-
-
-class KindList(BaseModel):
-    """All known kinds, by name."""
-
-    kinds: list[KindView]
 
 
 @router.get("", summary="Known kinds", operation_id="listKinds", responses=problem_responses(503))

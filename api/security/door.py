@@ -1,9 +1,9 @@
-"""What is refused before anybody asks who calls: requests of an absurd size, and web pages that borrow a browser.
+"""What is refused before anybody asks who calls: requests of an absurd size, and names that are not ours.
 
-An API without keys trusts its address: whoever reaches loopback is this machine's user. A browser breaks that. A page
-of a stranger can make it call 127.0.0.1 (cross-site request forgery), and with a name of its own that resolves to
-127.0.0.1 it can read the answers too (DNS rebinding). So without keys the name that was called must be one of ours,
-and a call that a page made must come from a page of ours. A key ends both: no page of a stranger has one.
+An API without keys trusts its address: whoever reaches loopback is this machine's user. A browser breaks that: a page
+of a stranger, under a name that resolves to 127.0.0.1, is of the same origin as the API and reads its answers (DNS
+rebinding). So without keys the name that was called must be one of ours. A key ends this: no page of a stranger has
+one. What a page of another origin may send at all, `api/cross_site.py` says.
 """
 
 from collections.abc import Collection
@@ -52,7 +52,7 @@ class Door:
 
         refused = too_big(connection)
         if refused is None and isinstance(self._lock, Open):
-            refused = from_outside(connection, self._lock) or not_ours(connection, self._names)
+            refused = from_outside(connection, self._lock) or wrong_name(connection, self._names)
         await (refused.response() if refused else self._app)(connection, receive, answer)
 
 
@@ -85,31 +85,18 @@ def from_outside(connection: Connection, lock: Open) -> Problem | None:
     return Problem(403, "loopback-only", "Loopback only", detail)
 
 
-def not_ours(connection: Connection, names: Collection[str]) -> Problem | None:
-    """`421` for a name that is not ours, `403` for a call made by a page that is not ours."""
-    headers = Headers(raw=list(connection["headers"]))
-    host = headers.get("host", "localhost")  # HTTP/1.0 needs none, and no browser speaks it
-    if not _is_ours(_name(f"//{host}"), names):
-        detail = (
-            f"{host[:100]!r} is not a name of this API: call it by its address or as localhost, or set "
-            "DUETIME_API_NAMES"
-        )
-        return Problem(421, "wrong-host", "Misdirected request", detail)
-    origin = headers.get("origin")
-    if origin is not None and _authority(origin) != host.lower() and _name(origin) not in names:
-        return Problem(
-            403, "cross-origin", "Not allowed", "a web page of another origin made this call; it needs a key"
-        )
-    return None
+def wrong_name(connection: Connection, names: Collection[str]) -> Problem | None:
+    """`421` for a call by a name that is not ours."""
+    host = Headers(raw=list(connection["headers"])).get("host")
+    if host is None or _is_ours(_name(host), names):  # HTTP/1.0 needs none, and no browser speaks it
+        return None
+    detail = f"{host[:100]!r} is no name of this API: call it by its address, as localhost, or set DUETIME_API_NAMES"
+    return Problem(421, "wrong-host", "Misdirected request", detail)
 
 
-def _authority(origin: str) -> str:
-    return origin.partition("://")[2].lower()
-
-
-def _name(address: str) -> str:
+def _name(host: str) -> str:
     try:
-        return (urlsplit(address).hostname or "").lower()
+        return (urlsplit(f"//{host}").hostname or "").lower()
     except ValueError:
         return ""
 

@@ -22,6 +22,9 @@ from duetime.contracts import limits
 from duetime.contracts.duration import format_duration, parse_duration
 from duetime.contracts.instants import find_zone, format_instant, parse_instant
 
+#: The workflow type of a job.
+JOB = "Job"
+
 _NAME = r"^[A-Za-z0-9_.:\-]+$"
 _DURATION_SCHEMA = {
     "anyOf": [{"type": "string", "maxLength": 64}, {"type": "number", "minimum": 0}],

@@ -24,6 +24,12 @@ PROGRESS_MESSAGE_LENGTH = 500
 JSON_DEPTH = 100
 #: A submission's whole body in bytes: payload and everything around it.
 BODY_BYTES = 1024 * 1024
+#: Jobs in one batch, and the bytes of its body.
+BATCH_JOBS = 1000
+BATCH_BYTES = 8 * 1024 * 1024
+
+#: Jobs on one page of a list.
+PAGE_JOBS = 200
 
 FURTHEST_RUN_AT = timedelta(days=5 * 366)
 LONGEST_SPREAD = timedelta(days=1)
@@ -39,9 +45,12 @@ UNACKNOWLEDGED_ATTEMPTS = 10
 ERROR_MESSAGE_LENGTH = 2_000
 ERROR_STACK_LENGTH = 8_000
 ERROR_TYPE_LENGTH = 200
-#: Attempts kept with their stack; the older ones keep a short message.
+#: Attempts kept with their stack; the older ones keep a short message, and those before them hardly any, so that the
+#: longest record stays well below what the engine takes.
 DETAILED_ATTEMPTS = 10
+BRIEF_ATTEMPTS = 100
 BRIEF_MESSAGE_LENGTH = 200
+SHORTEST_MESSAGE_LENGTH = 40
 
 #: The task queue of workflows; queues of jobs cannot begin with this word.
 ORCHESTRATION_QUEUE = "duetime"

@@ -93,3 +93,59 @@ class JobView(Answer):
     nominal_time: Instant | None = None
     warnings: list[str] = []
     links: Links
+
+
+class JobSummary(Answer):
+    """A job in a list: all but its payload, its result, its checkpoint and the record of its attempts.
+
+    Open jobs are read one by one and are exact. Finished ones are told by the search index alone, which does not know
+    `priority`, `started_at`, `late_by`, `attempt`, `max_attempts`, `progress` and `error`: those are null then.
+    """
+
+    id: str
+    run_id: str
+    kind: str
+    queue: str
+    state: State
+    tags: list[str] = []
+    priority: int | None = None
+    created_at: Instant
+    due_at: Instant
+    started_at: Instant | None = None
+    finished_at: Instant | None = None
+    late_by: Span | None = None
+    attempt: int | None = None
+    max_attempts: int | None = None
+    next_attempt_at: Instant | None = None
+    lease: LeaseView | None = None
+    progress: ProgressView | None = None
+    #: Without its stack.
+    error: ErrorView | None = None
+    schedule_id: str | None = None
+    pipeline_id: str | None = None
+    nominal_time: Instant | None = None
+    links: Links
+
+    @classmethod
+    def of(cls, job: JobView) -> "JobSummary":
+        """The summary of a job that was read whole."""
+        fields = {name: getattr(job, name) for name in cls.model_fields}
+        if job.error is not None:
+            fields["error"] = job.error.model_copy(update={"stack": None})
+        return cls.model_construct(**fields)
+
+
+class JobPage(Answer):
+    """One page of a list. `next_cursor` goes on from here; it is null at the end."""
+
+    jobs: list[JobSummary]
+    next_cursor: str | None = None
+
+
+class JobCounts(Answer):
+    """How many jobs a filter holds. `states` is there when the count was asked `by=state`."""
+
+    total: int
+    states: dict[State, int] | None = None
+    #: Whether due jobs were too many to be told apart one by one, so that their share of each state is an estimate.
+    approximate: bool = False

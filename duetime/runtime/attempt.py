@@ -2,15 +2,16 @@
 
 import asyncio
 import dataclasses
+import json
 import logging
 import random
-from collections.abc import Sequence
-from concurrent.futures import Executor
+from collections.abc import Coroutine, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from temporalio import activity
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
@@ -20,22 +21,39 @@ from duetime.contracts import limits
 from duetime.contracts.instants import EPOCH
 from duetime.contracts.job import Retry
 from duetime.contracts.json_value import JsonValueError, check_json
-from duetime.contracts.record import Assignment, Attempt, Done, Error, Record, Sign, read_sign
+from duetime.contracts.record import Assignment, Attempt, Done, Error, Record, Sign, cut, read_sign
 from duetime.contracts.states import AttemptOutcome, ErrorType
 from duetime.handlers import Handler
-from duetime.outcomes import Reject, RetryAfter, Snooze
+from duetime.outcomes import Outcome, Reject, RetryAfter, Snooze
 from duetime.runtime.context import Facts, Job
-from duetime.runtime.execution import End, Execution, LoopExecution, Raised, Returned, ThreadExecution
+from duetime.runtime.execution import (
+    End,
+    Execution,
+    LoopExecution,
+    Raised,
+    Returned,
+    ThreadExecution,
+    end_of,
+)
 from duetime.runtime.failures import describe, invalid_payload
 from duetime.runtime.lease import Lease, LeaseLost
 from duetime.runtime.stopping import Stop, reason_of
 
 log = logging.getLogger("duetime.attempt")
 
-#: Types of the failures that hand an attempt back to the workflow.
-INTERRUPTED, SNOOZED, CANCELLED, NO_HANDLER = "Interrupted", "Snoozed", "Cancelled", "NoHandler"
+#: How the failures that hand an attempt back to the workflow are called in the Temporal Web UI. Nothing depends on
+#: these names: a handler's own exceptions may bear them too.
+_NAMES = {
+    AttemptOutcome.INTERRUPTED: "Interrupted",
+    AttemptOutcome.SNOOZED: "Snoozed",
+    AttemptOutcome.CANCELLED: "Cancelled",
+    AttemptOutcome.TIMED_OUT: ErrorType.ATTEMPT_TIMEOUT,
+    AttemptOutcome.LEASE_LOST: ErrorType.LEASE_LOST,
+}
 #: Seconds a handler that lost its lease, its time or its worker may take to clean up.
 CLEAN_UP = 5.0
+#: A next delay of zero is none to the server, which then takes its own.
+_SOONEST = timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True)
@@ -43,7 +61,6 @@ class Tools:
     """What attempts share in one worker process."""
 
     client: Client
-    threads: Executor
     identity: str
 
 
@@ -72,60 +89,94 @@ class AttemptRun:
 
     def __init__(self, handler: Handler, assignment: Assignment, tools: Tools) -> None:
         info = activity.info()
-        self.handler, self.assignment, self.tools = handler, assignment, tools
+        self.handler, self.assignment = handler, assignment
+        self.retry = Retry.model_validate(assignment.retry)
         record = last_record(info.heartbeat_details, assignment)
         self.attempt_number = record.used + 1
-        started = info.started_time
         attempt = Attempt(
             number=record.next_number,
-            fencing_token=fencing_token(started),
+            fencing_token=fencing_token(info.started_time),
             worker=tools.identity,
-            started_at=started,
+            started_at=info.started_time,
             dispatch=info.activity_id,
         )
-        handle = tools.client.get_async_activity_handle(task_token=info.task_token)
-        self.lease = Lease(handle, assignment.lease, record, attempt, handler.heartbeat == "manual")
+        self.age = (datetime.now(UTC) - info.started_time).total_seconds()
+        self.lease = Lease(
+            tools.client.get_async_activity_handle(task_token=info.task_token),
+            assignment.lease,
+            record,
+            attempt,
+            manual=handler.heartbeat == "manual",
+            age=0.0 if self._needs_asking() else max(0.0, self.age),
+            job_id=assignment.id,
+        )
 
     async def run(self, payload: Any) -> dict[str, Any]:
         """The answer for the server; raises what the server or the workflow must know of."""
-        if await self._is_stale():
+        if self._needs_asking() and await self._is_stale():
             raise asyncio.CancelledError
         try:
-            argument = self.handler.payload.validate_python(payload)
+            # As JSON, which strict models read dates and the like from.
+            argument = self.handler.payload.validate_json(json.dumps(payload))
         except ValidationError as error:
-            raise self._failure(invalid_payload(self.handler.kind, error), final=True) from None
-        end = await self._under_lease(argument)
-        return self._answer(end)
+            raise self._failure(invalid_payload(self.handler.kind, error, payload), final=True) from None
+        except Exception as error:  # a validator of the model's own
+            raise self._failure(describe(error)) from None
+        return self._answer(await self._under_lease(argument))
+
+    def _needs_asking(self) -> bool:
+        """A frozen worker wakes with tasks it took long ago. (A wrong clock asks too often, and that is all.)"""
+        return abs(self.age) >= self.assignment.lease / 2
 
     async def _is_stale(self) -> bool:
-        """A frozen worker wakes with tasks it took long ago: before such a one starts, ask whether it still counts."""
-        age = datetime.now(UTC) - activity.info().started_time
-        if abs(age.total_seconds()) < self.assignment.lease / 2:
-            return False
+        """Before an old task starts, ask whether it still counts."""
         try:
-            await self.lease.renew()
+            await self.lease.renew_surely()
         except LeaseLost:
             log.warning("job %s was given to another worker before this one began", self.assignment.id)
             return True
         return False
 
     async def _under_lease(self, argument: Any) -> End:
-        execution = self._start(argument)
+        if self.lease.stopped:
+            return Raised(asyncio.CancelledError())
+        try:
+            execution = self._start(argument)
+        except Exception as error:  # no thread to be had
+            return Raised(error)
         keeper = asyncio.ensure_future(self.lease.keep())
+        keeper.add_done_callback(self._mind_keeper)
         try:
             return await self._watch(execution)
         finally:
+            await self._through_cancellations(self.lease.retire())
             keeper.cancel()
 
     def _start(self, argument: Any) -> Execution:
         lease, function = self.lease, self.handler.function
         loop = asyncio.get_running_loop()
         token = lease.attempt.fencing_token or 0
-        facts = Facts(self.assignment, self.attempt_number, token, lease.record.checkpoint)
+        # A copy: what the handler changes in it is not saved before it says so.
+        facts = Facts(self.assignment, self.attempt_number, token, deepcopy(lease.record.checkpoint))
         arguments = (argument, Job(facts, lease, loop)) if self.handler.wants_job else (argument,)
         if self.handler.is_async:
             return LoopExecution(function(*arguments))
-        return ThreadExecution(self.tools.threads, lambda: function(*arguments))
+        return ThreadExecution(lambda: function(*arguments), f"duetime {self.assignment.id}")
+
+    def _mind_keeper(self, keeper: "asyncio.Future[None]") -> None:
+        if not keeper.cancelled() and (fault := keeper.exception()) is not None:
+            log.error("the lease of job %s cannot be kept", self.assignment.id, exc_info=fault)
+            self.lease.stop(Stop.LOST)
+
+    async def _through_cancellations(self, step: Coroutine[Any, Any, None]) -> None:
+        """Finishes a short step although the worker or the server cancels the activity meanwhile."""
+        doing = asyncio.ensure_future(step)
+        while not doing.done():
+            try:
+                await asyncio.wait([doing])
+            except asyncio.CancelledError:
+                self.lease.stop(reason_of(activity.cancellation_details()))
+        doing.result()
 
     async def _watch(self, execution: Execution) -> End:
         """Waits for the handler and passes on what stops it; leaves one behind that does not listen."""
@@ -158,43 +209,55 @@ class AttemptRun:
                 log.error("the handler of job %s ignores that it must stop", self.assignment.id)
                 return Raised(asyncio.CancelledError())
             self.lease.stop(Stop.TIMED_OUT)
-        return execution.future.result()
+        return end_of(execution)
 
     def _answer(self, end: End) -> dict[str, Any]:
-        if self.lease.stop_reason is Stop.LOST:
-            raise asyncio.CancelledError
-        if isinstance(end, Returned):
+        """What the end means: the handler's success counts first, then why it was stopped, then its error."""
+        if isinstance(end, Returned) and self.lease.stop_reason is not Stop.LOST:
             return self._success(end.value)
+        error = end.error if isinstance(end, Raised) else asyncio.CancelledError()
         match self.lease.stop_reason:
-            case Stop.SHUTDOWN:
-                raise self._hand_back(INTERRUPTED, AttemptOutcome.INTERRUPTED)
-            case Stop.CANCELLED:
-                raise self._hand_back(CANCELLED, AttemptOutcome.CANCELLED)
+            case Stop.LOST:
+                raise self._hand_back(AttemptOutcome.LEASE_LOST)
             case Stop.TIMED_OUT:
-                raise self._hand_back(ErrorType.ATTEMPT_TIMEOUT, AttemptOutcome.TIMED_OUT)
+                raise self._hand_back(AttemptOutcome.TIMED_OUT)
+            case Stop.CANCELLED:
+                raise self._hand_back(AttemptOutcome.CANCELLED)
             case Stop.TAKEN_BACK:
                 self._close(AttemptOutcome.INTERRUPTED)
                 activity.heartbeat(self.lease.sign().compact())
                 raise asyncio.CancelledError
-        match end.error:
-            case Snooze() as snooze:
-                delay = snooze.delay.total_seconds()
-                raise self._hand_back(SNOOZED, AttemptOutcome.SNOOZED, delay=delay)
-            case RetryAfter() as failure:
-                raise self._failure(describe(failure), delay=failure.delay)
-            case Reject() as refusal:
-                raise self._failure(describe(refusal), final=True)
-            case error:
-                raise self._failure(describe(error))
+            # What the handler says on purpose counts also when its worker shuts down.
+            case Stop.SHUTDOWN if not isinstance(error, Outcome):
+                raise self._hand_back(AttemptOutcome.INTERRUPTED)
+        raise self._verdict(error)
+
+    def _verdict(self, error: BaseException) -> ApplicationError:
+        match error:
+            case Snooze():
+                return self._hand_back(AttemptOutcome.SNOOZED, delay=error.delay.total_seconds())
+            case RetryAfter():
+                return self._failure(describe(error), delay=error.delay)
+            case Reject():
+                return self._failure(describe(error), final=True)
+            case ApplicationError():  # as Temporal's own users raise it
+                return self._failure(describe(error), final=error.non_retryable, delay=error.next_retry_delay)
+        return self._failure(describe(error))
 
     def _success(self, value: Any) -> dict[str, Any]:
-        result = plain(value)
         try:
+            result = plain(value)
             check_json(result, limits.RESULT_BYTES)
-        except JsonValueError as fault:
-            where = f" at {fault.pointer}" if fault.pointer else ""
-            message = f"the result{where}: {fault}"
-            raise self._failure(Error(type=ErrorType.INVALID_RESULT, message=message), final=True) from None
+        except Exception as fault:
+            where = (
+                f" at {cut(fault.pointer, 200)}"
+                if isinstance(fault, JsonValueError) and fault.pointer
+                else ""
+            )
+            error = Error(
+                type=ErrorType.INVALID_RESULT, message=f"the result{where}: {describe(fault).message}"
+            )
+            raise self._failure(error, final=True) from None
         self._close(AttemptOutcome.SUCCEEDED)
         return Done(record=self.lease.sign().record, result=result).compact()
 
@@ -202,23 +265,29 @@ class AttemptRun:
         self, error: Error, *, final: bool = False, delay: timedelta | None = None
     ) -> ApplicationError:
         """A failed attempt: the server waits and tries again, unless it is the last."""
-        retry = Retry.model_validate(self.assignment.retry)
         self._close(AttemptOutcome.FAILED, error)
-        final = final or self.attempt_number >= retry.max_attempts or error.type in retry.non_retryable
+        final = (
+            final or self.attempt_number >= self.retry.max_attempts or error.type in self.retry.non_retryable
+        )
         sign = self.lease.sign().compact()
         if final:
             return ApplicationError(error.message, sign, type=error.type, non_retryable=True)
         # The SDK sends the last heartbeat before the failure: it carries the record to the next attempt.
         activity.heartbeat(sign)
-        wait = retry_delay(retry, self.attempt_number, random.random()) if delay is None else delay  # noqa: S311
-        return ApplicationError(error.message, type=error.type, next_retry_delay=wait)
+        wait = retry_delay(self.retry, self.attempt_number, random.random()) if delay is None else delay  # noqa: S311
+        return ApplicationError(error.message, type=error.type, next_retry_delay=max(wait, _SOONEST))
 
-    def _hand_back(self, kind: str, outcome: AttemptOutcome, delay: float | None = None) -> ApplicationError:
+    def _hand_back(self, outcome: AttemptOutcome, delay: float | None = None) -> ApplicationError:
         """The attempt ends without the server's own retry: the workflow decides what is next."""
         self._close(outcome)
         sign = Sign(record=self.lease.sign().record, delay=delay).compact()
-        quiet = ApplicationErrorCategory.BENIGN
-        return ApplicationError(f"attempt {outcome}", sign, type=kind, non_retryable=True, category=quiet)
+        return ApplicationError(
+            f"attempt {outcome}",
+            sign,
+            type=_NAMES[outcome],
+            non_retryable=True,
+            category=ApplicationErrorCategory.BENIGN,
+        )
 
     def _close(self, outcome: AttemptOutcome, error: Error | None = None) -> None:
         self.lease.attempt = self.lease.attempt.model_copy(
@@ -229,7 +298,7 @@ class AttemptRun:
 def plain(value: Any) -> Any:
     """A handler's return value as JSON: models and dataclasses as objects, everything else as it is."""
     if isinstance(value, BaseModel):
-        return value.model_dump(mode="json")
+        return value.model_dump(mode="json", warnings=False)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dataclasses.asdict(value)
+        return TypeAdapter(type(value)).dump_python(value, mode="json", warnings=False)
     return value

@@ -1,18 +1,30 @@
 """`Job`: what a handler knows of its job, and the few things it can say while it runs."""
 
 import asyncio
+import json
 import logging
-from collections.abc import Awaitable, Coroutine
+import math
+from collections.abc import Awaitable, Coroutine, MutableMapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from duetime.contracts import limits
-from duetime.contracts.json_value import check_json
+from duetime.contracts.json_value import check_json, sendable
 from duetime.contracts.record import Assignment, Progress, cut
 
 if TYPE_CHECKING:
     from duetime.runtime.lease import Lease
+
+
+class JobLog(logging.LoggerAdapter[logging.Logger]):
+    """Says in every line which job and attempt speaks, beside what the caller's own `extra` says."""
+
+    def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
+        told = dict(self.extra or {})
+        kwargs["extra"] = {**told, **(kwargs.get("extra") or {})}
+        job_id = str(told["job_id"]).replace("%", "%%")
+        return f"[{job_id} attempt {told['attempt']}] {msg}", kwargs
 
 
 @dataclass(frozen=True)
@@ -32,9 +44,8 @@ class Job:
         self._facts = facts
         self._lease = lease
         self._loop = loop
-        self.log = logging.LoggerAdapter(
-            logging.getLogger(f"duetime.job.{self.kind}"), {"job_id": self.id, "attempt": self.attempt}
-        )
+        told = {"job_id": self.id, "attempt": self.attempt}
+        self.log = JobLog(logging.getLogger(f"duetime.job.{self.kind}"), told)
 
     @property
     def id(self) -> str:
@@ -93,11 +104,17 @@ class Job:
         is not JSON or too large. When the lease is lost meanwhile the handler is cancelled.
         """
         check_json(value, limits.CHECKPOINT_BYTES)
-        return self._say(self._lease.save_checkpoint(value))
+        # A copy: what the handler changes in `value` afterwards is not saved before it says so.
+        return self._say(self._lease.save_checkpoint(json.loads(json.dumps(value))))
 
     def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
-        """Shows how far the work is. Renews a manual lease. Cheap: the server hears of it within a second or so."""
-        text = None if message is None else cut(str(message), limits.PROGRESS_MESSAGE_LENGTH)
+        """Shows how far the work is. Renews a manual lease. Cheap: the server hears of it within a second or so.
+
+        `ValueError` when a number is not finite.
+        """
+        if not math.isfinite(done) or not math.isfinite(total or 0):
+            raise ValueError(f"progress is told in finite numbers, not {done!r} of {total!r}")
+        text = None if message is None else cut(sendable(str(message)), limits.PROGRESS_MESSAGE_LENGTH)
         said = Progress(done=done, total=total, message=text, at=datetime.now(UTC))
         self._loop.call_soon_threadsafe(self._lease.show_progress, said)
 

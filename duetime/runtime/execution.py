@@ -4,11 +4,11 @@ Nothing that a handler raises escapes: `SystemExit` in a handler must not end th
 """
 
 import asyncio
+import contextlib
 import contextvars
 import ctypes
 import threading
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -39,11 +39,20 @@ class Execution(Protocol):
         """Asks the handler to stop; it may still clean up."""
 
 
+def end_of(execution: Execution) -> End:
+    """How a handler that is done ended; one that was stopped before its first step never began."""
+    if execution.future.cancelled():
+        return Raised(asyncio.CancelledError())
+    return execution.future.result()
+
+
 class LoopExecution:
     """An `async def` handler."""
 
     def __init__(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         self.future: asyncio.Future[End] = asyncio.ensure_future(self._run(coroutine))
+        # Only matters when it was stopped before its first step.
+        self.future.add_done_callback(lambda _: coroutine.close())
 
     def stop(self) -> None:
         self.future.cancel()
@@ -57,40 +66,61 @@ class LoopExecution:
 
 
 class ThreadExecution:
-    """A `def` handler, in a thread of `executor`; stopped by an exception raised inside it.
+    """A `def` handler, in a thread of its own; stopped by an exception raised inside it.
 
-    The exception arrives at the handler's next step of Python code: a call that blocks in C ends first.
+    The exception arrives at the handler's next step of Python code: a call that blocks in C ends first. A thread of
+    its own, because one left behind by a handler that never ends must neither take the place of the next handler nor
+    keep the process from ending, and because a late exception must not reach anybody else's code.
     """
 
-    def __init__(self, executor: Executor, call: Callable[[], Any]) -> None:
-        self._thread: int | None = None
+    def __init__(self, call: Callable[[], Any], name: str) -> None:
+        self._loop = asyncio.get_running_loop()
         self._lock = threading.Lock()
-        context = contextvars.copy_context()
-        loop = asyncio.get_running_loop()
-        self.future: asyncio.Future[End] = asyncio.ensure_future(
-            loop.run_in_executor(executor, context.run, self._run, call)
-        )
+        self._open = True
+        self.future: asyncio.Future[End] = self._loop.create_future()
+        run = contextvars.copy_context().run
+        self._thread = threading.Thread(target=run, args=(self._run, call), name=name, daemon=True)
+        self._thread.start()
 
     def stop(self) -> None:
         with self._lock:
-            if self._thread is not None:
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                    ctypes.c_ulong(self._thread), ctypes.py_object(JobCancelled)
-                )
+            if self._open and self._thread.ident is not None:
+                _raise_in(self._thread.ident, JobCancelled)
 
-    def _run(self, call: Callable[[], Any]) -> End:
-        try:
-            return self._guarded(call)
-        except JobCancelled as late:  # it arrived between the handler's end and here
-            return Raised(late)
+    def _run(self, call: Callable[[], Any]) -> None:
+        end: End = Raised(JobCancelled())
+        called = closed = False
+        # A request to stop may arrive at any step until the door is closed, the second one of two included.
+        while not closed:
+            try:
+                if not called:
+                    called = True
+                    end = self._call(call)
+                closed = self._close()
+            except JobCancelled:
+                continue
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self._loop.call_soon_threadsafe(self._settle, end)
 
-    def _guarded(self, call: Callable[[], Any]) -> End:
-        with self._lock:
-            self._thread = threading.get_ident()
+    @staticmethod
+    def _call(call: Callable[[], Any]) -> End:
         try:
-            end: End = Returned(call())
+            return Returned(call())
         except BaseException as error:
-            end = Raised(error)
+            return Raised(error)
+
+    def _close(self) -> bool:
         with self._lock:
-            self._thread = None
-        return end
+            self._open = False
+            _raise_in(threading.get_ident(), None)
+        return True
+
+    def _settle(self, end: End) -> None:
+        if not self.future.done():
+            self.future.set_result(end)
+
+
+def _raise_in(thread: int, error: type[BaseException] | None) -> None:
+    """Raises `error` in a thread at its next step; `None` takes back one that has not arrived yet."""
+    exception = ctypes.py_object(error) if error else None
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), exception)

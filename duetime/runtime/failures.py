@@ -4,6 +4,7 @@ Objects never travel: an exception that cannot be rebuilt elsewhere (or whose ow
 the job with it. The engine drops a failure of more than 4 MB and lets the attempt hang instead.
 """
 
+import re
 import traceback
 from pathlib import Path
 from types import TracebackType
@@ -14,11 +15,13 @@ from temporalio.exceptions import ApplicationError
 
 from duetime.contracts import limits
 from duetime.contracts.explain import explain, one_line
+from duetime.contracts.json_value import sendable
 from duetime.contracts.record import Error, cut
 from duetime.contracts.states import ErrorType
 from duetime.outcomes import Reject
 
 _RUNTIME = Path(__file__).parent
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def describe(error: BaseException) -> Error:
@@ -30,9 +33,10 @@ def describe(error: BaseException) -> Error:
     )
 
 
-def invalid_payload(kind: str, error: ValidationError) -> Error:
+def invalid_payload(kind: str, error: ValidationError, payload: Any) -> Error:
     """The payload does not fit the handler's model: final, since no retry changes it."""
-    faults = one_line([{**fault, "pointer": f"/payload{fault['pointer']}"} for fault in explain(error)])
+    found = explain(error, value=payload)
+    faults = one_line([{**fault, "pointer": f"/payload{fault['pointer']}"} for fault in found])
     message = f"the handler of {kind!r} cannot take this payload: {faults}"
     return Error(type=ErrorType.INVALID_PAYLOAD, message=_clean(message, limits.ERROR_MESSAGE_LENGTH))
 
@@ -48,7 +52,7 @@ def _type_name(error: BaseException) -> str:
 def _message(error: BaseException) -> str:
     try:
         return error.message if isinstance(error, ApplicationError) else str(error)
-    except Exception as fault:
+    except BaseException as fault:
         return f"(its text cannot be had: {type(fault).__name__})"
 
 
@@ -57,13 +61,13 @@ def _stack(error: BaseException) -> str:
     try:
         # Frames first, then what was raised, and what it came from.
         text = "".join(traceback.format_exception(type(error), error, frames, limit=-30))
-    except Exception:
+    except BaseException:
         text = "".join(traceback.format_tb(frames, limit=-30))
-    text = _text(text)
+    text = _readable(text)
     if len(text) <= limits.ERROR_STACK_LENGTH:
         return text
     # An exception with megabytes of text repeats them at the end of its stack: keep the frames.
-    return _text("".join(traceback.format_tb(frames, limit=-30)))[-limits.ERROR_STACK_LENGTH :]
+    return _readable("".join(traceback.format_tb(frames, limit=-30)))[-limits.ERROR_STACK_LENGTH :]
 
 
 def _own_frames(frames: TracebackType | None) -> TracebackType | None:
@@ -74,9 +78,9 @@ def _own_frames(frames: TracebackType | None) -> TracebackType | None:
 
 
 def _clean(text: Any, length: int) -> str:
-    return cut(_text(str(text)), length)
+    return cut(_readable(str(text)), length)
 
 
-def _text(text: str) -> str:
-    """Text that can be sent: lone surrogates become escapes."""
-    return text.encode("utf-8", "backslashreplace").decode()
+def _readable(text: str) -> str:
+    """Text that any terminal and any log can show: no control characters but line ends and tabs."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", sendable(text))

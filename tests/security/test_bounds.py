@@ -121,7 +121,10 @@ async def test_an_id_of_a_neighbour_is_taken_and_that_is_all_one_learns(
         answer = await neighbour.submit(id=job_id, **wish)
         assert answer.status_code == 409
         assert "job" not in answer.json()
-        assert answer.json()["detail"] == "another job has this id; choose another one"
+        assert (
+            answer.json()["detail"]
+            == "a job of another caller, or a workflow of another type, has this id; choose another"
+        )
     run = (await owner.call("GET", f"/v1/jobs/{job_id}")).json()
     assert (run["state"], run["payload"]) == ("cancelled", {"secret": "of the owner"})
 

@@ -148,31 +148,6 @@ async def test_only_names_of_ours_are_answered(http: httpx2.AsyncClient, host: s
         assert answer.json()["type"] == "urn:duetime:problem:wrong-host"
 
 
-@pytest.mark.parametrize(
-    ("host", "origin", "passes"),
-    [
-        ("localhost:8000", "http://localhost:8000", True),
-        ("127.0.0.1:8000", "http://127.0.0.1:8000", True),
-        ("localhost:8000", "https://jobs.internal", True),
-        ("localhost:8000", "http://localhost:3000", False),
-        ("localhost:8000", "http://evil.example", False),
-        ("localhost:8000", "http://localhost:8000.evil.example", False),
-        ("localhost:8000", "null", False),
-        ("localhost:8000", "", False),
-        ("localhost:8000", "http://[", False),
-    ],
-)
-async def test_pages_of_others_make_no_calls(
-    http: httpx2.AsyncClient, host: str, origin: str, passes: bool
-) -> None:
-    """A form of any page can send a POST without a body; the browser says whose page it was."""
-    headers = {"Host": host, "Origin": origin}
-    answer = await http.post("/v1/jobs/nobody:cancel", headers=headers)
-    assert answer.status_code == (404 if passes else 403)
-    if not passes:
-        assert answer.json()["type"] == "urn:duetime:problem:cross-origin"
-
-
 async def test_a_body_that_a_form_can_send_is_refused(http: httpx2.AsyncClient) -> None:
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
         answer = await http.post("/v1/jobs", content=b'{"kind": "x"}', headers={"Content-Type": kind})
@@ -197,7 +172,7 @@ async def test_a_call_that_came_from_elsewhere_is_refused(client: Client, server
             assert (await http.get("/healthz")).status_code == wanted
 
 
-async def test_with_keys_names_and_origins_do_not_matter(client: Client, tmp_path: Path) -> None:
+async def test_with_keys_names_do_not_matter(client: Client, tmp_path: Path) -> None:
     """No page of a stranger holds a key."""
     keyring = Keyring(tmp_path / "keys.json")
     async with calling(
@@ -205,7 +180,7 @@ async def test_with_keys_names_and_origins_do_not_matter(client: Client, tmp_pat
     ) as http:
         answer = await http.get("/healthz", headers={"Origin": "http://evil.example"})
         assert answer.status_code == 200
-        assert "access-control-allow-origin" not in answer.headers
+        assert "access-control-allow-origin" not in answer.headers, "nor may a page read the answers"
 
 
 @pytest.mark.parametrize(
@@ -227,7 +202,7 @@ async def test_absurd_sizes_are_refused(http: httpx2.AsyncClient) -> None:
     large = await http.get("/healthz", headers={"x": "1" * HEADER_BYTES})
     for answer in (many, large):
         assert (answer.status_code, answer.json()["type"]) == (431, "urn:duetime:problem:headers-too-large")
-    assert (await http.get(f"/healthz?{'a' * 1000}", headers={"x": "1" * 1000})).status_code == 200
+    assert (await http.get(f"/docs?{'a' * 1000}", headers={"x": "1" * 1000})).status_code == 200
 
 
 async def test_every_answer_says_how_browsers_must_treat_it(http: httpx2.AsyncClient) -> None:
