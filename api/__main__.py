@@ -1,7 +1,5 @@
 """One API instance: `python -m api`."""
 
-import logging
-
 import uvicorn
 
 from api.app import app_or_exit
@@ -9,8 +7,6 @@ from api.security.connections import with_places
 from duetime.logs import set_up_logs
 from duetime.process import run_main
 from duetime.settings import Settings, settings_or_exit
-
-log = logging.getLogger("duetime.api")
 
 
 def config_of(settings: Settings) -> uvicorn.Config:
@@ -30,7 +26,7 @@ def config_of(settings: Settings) -> uvicorn.Config:
 
 async def main() -> int:
     settings = settings_or_exit()
-    set_up_logs(settings.log_level)
+    set_up_logs(settings.log_level, settings.log_format, settings.secrets)
     server = uvicorn.Server(config_of(settings))
     await server.serve()
     return 0 if server.started else 1

@@ -12,10 +12,10 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 from temporalio.client import Client
 
-from api import problems
+from api import openapi, problems
 from api.cross_site import SameSiteOnly
 from api.jobs.manager import Jobs
-from api.routes import health, jobs, kinds
+from api.routes import batch, health, jobs, kinds, listing
 from api.security.door import Door
 from api.security.gate import Gate
 from api.security.lock import lock_of
@@ -58,7 +58,10 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
     problems.install(app)
     app.include_router(jobs.router)
     app.include_router(kinds.router)
+    app.include_router(listing.router)
+    app.include_router(batch.router)
     app.include_router(health.router)
+    openapi.install(app)
     return app
 
 

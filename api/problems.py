@@ -7,13 +7,14 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 from temporalio.service import RPCError, RPCStatusCode
 
 from duetime.contracts.explain import Fault, explain_one
 from duetime.contracts.json_value import JsonTooLarge
+from duetime.contracts.problem import PROBLEM_TYPE
 
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 
@@ -22,21 +23,43 @@ log = logging.getLogger("duetime.api")
 MEDIA_TYPE = "application/problem+json"
 
 
-class FaultModel(BaseModel):
-    """One bad field; `pointer` is a JSON pointer (RFC 6901) into the body, or names a header or parameter."""
-
-    pointer: str
-    message: str
-
-
-class ProblemModel(BaseModel):
-    """RFC 9457: what went wrong, and the way out."""
-
-    type: str = Field(examples=["urn:duetime:problem:invalid"])
-    title: str
-    status: int
-    detail: str
-    errors: list[FaultModel] | None = None
+#: For the OpenAPI document, by component.
+PROBLEM_SCHEMAS: dict[str, Any] = {
+    "Fault": {
+        "type": "object",
+        "description": "One bad field.",
+        "required": ["pointer", "message"],
+        "properties": {
+            "pointer": {
+                "type": "string",
+                "description": "a JSON pointer (RFC 6901) into the body, or `header`, `query` or `path` and a name",
+            },
+            "message": {"type": "string"},
+        },
+    },
+    "Problem": {
+        "type": "object",
+        "description": "RFC 9457: what went wrong, and the way out. Some types have more members: `job`, `state`, "
+        "`reason`.",
+        "required": ["type", "title", "status", "detail"],
+        "properties": {
+            "type": {"type": "string", "format": "uri", "description": f"begins with `{PROBLEM_TYPE}`"},
+            "title": {"type": "string"},
+            "status": {"type": "integer", "minimum": 400, "maximum": 599},
+            "detail": {"type": "string", "description": "for people; do not parse it"},
+            "errors": {"type": "array", "items": {"$ref": "#/components/schemas/Fault"}},
+        },
+        "examples": [
+            {
+                "type": "urn:duetime:problem:invalid",
+                "title": "Invalid field",
+                "status": 422,
+                "detail": "/dealy: unknown field; did you mean `delay`?",
+                "errors": [{"pointer": "/dealy", "message": "unknown field; did you mean `delay`?"}],
+            }
+        ],
+    },
+}
 
 
 class Problem(Exception):
@@ -60,7 +83,7 @@ class Problem(Exception):
     def body(self) -> dict[str, Any]:
         errors = {"errors": self.errors} if self.errors else {}
         return {
-            "type": f"urn:duetime:problem:{self.name}",
+            "type": PROBLEM_TYPE + self.name,
             "title": self.title,
             "status": self.status,
             "detail": self.detail,
@@ -114,10 +137,9 @@ def from_rpc(error: RPCError) -> Problem:
     )
 
 
-#: What every route may answer besides its own, for the OpenAPI document.
 def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """OpenAPI entries for these statuses, all problem documents."""
-    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemModel"}}}
+    """OpenAPI entries for these statuses, all problem documents. What reading a request may answer is added anyway."""
+    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     return {status: {"description": _TITLES[status], "content": content} for status in statuses}
 
 
@@ -126,6 +148,7 @@ _TITLES = {
     401: "No or wrong key",
     403: "Not allowed",
     404: "Unknown id",
+    405: "Method not allowed",
     408: "Too slow",
     409: "Conflict of state",
     412: "Stale token",

@@ -11,9 +11,10 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Mapping
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
+from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, model_validator
@@ -60,6 +61,10 @@ def _is_address(value: str | None) -> str | None:
     return value
 
 
+def _is_ip(value: str) -> str:
+    return str(ip_address(value))
+
+
 def _networks_or_names(values: tuple[str, ...]) -> tuple[str, ...]:
     for value in values:
         try:
@@ -91,6 +96,8 @@ def _has_scheme(value: SecretStr | None) -> SecretStr | None:
 # What a value may be, said once: the description of a type is also the text of its refusal.
 _NAME = r"[A-Za-z0-9._:-]{1,200}"
 _Port = Annotated[int, Field(ge=1, le=65_535, description="a port from 1 to 65535")]
+_Ip = Annotated[str, AfterValidator(_is_ip), Field(description="an IP address of this machine")]
+_OwnPort = Annotated[int | None, Field(ge=1, le=65_535, description="a port from 1 to 65535")]
 _Address = Annotated[
     str | None,
     AfterValidator(_is_address),
@@ -167,6 +174,11 @@ _Secrets = Annotated[
         description="secrets of Standard Webhooks, comma-separated, such as whsec_… (24 to 64 bytes in base64)"
     ),
 ]
+_LogForm = Annotated[
+    Literal["text", "json"],
+    BeforeValidator(_lower),
+    Field(description="text or json"),
+]
 _LogLevel = Annotated[
     Literal["debug", "info", "warning", "error"],
     BeforeValidator(_lower),
@@ -223,7 +235,12 @@ class Settings(BaseSettings):
     #: Keys that sign the requests of the kind `http` (Standard Webhooks); several while one is rotated.
     webhook_secrets: _Secrets = ()
 
+    #: Where a worker shows its metrics; nowhere without a port.
+    metrics_host: _Ip = "127.0.0.1"
+    metrics_port: _OwnPort = None
+
     log_level: _LogLevel = "info"
+    log_format: _LogForm = "text"
 
     @property
     def temporal_target(self) -> str:
@@ -255,11 +272,20 @@ class Settings(BaseSettings):
             return self.ledger_url.get_secret_value()
         return f"sqlite:///{self.data_dir / 'ledger.db'}"
 
+    @property
+    def secrets(self) -> list[str]:
+        """What no log may show: every secret, and the passwords in addresses."""
+        values = [getattr(self, name) for name in type(self).model_fields]
+        found = [one for value in values for one in (value if isinstance(value, tuple) else [value])]
+        texts = [secret.get_secret_value() for secret in found if isinstance(secret, SecretStr)]
+        return texts + [password for text in texts if (password := _password(text))]
+
     @model_validator(mode="after")
     def _own_ports(self) -> Self:
-        """Beside an embedded server all three listeners are on this machine."""
+        """Beside an embedded server all listeners are on this machine."""
         taken: dict[int, str] = {}
-        for field in ("temporal_port", "ui_port", "api_port") if self.temporal_address is None else ():
+        fields = ("temporal_port", "ui_port", "api_port", "metrics_port")
+        for field in fields if self.temporal_address is None else ():
             port = getattr(self, field)
             if port in taken:
                 raise ValueError(f"{variable(field)}: {port} is {taken[port]} already; give each its own")
@@ -290,6 +316,13 @@ class Settings(BaseSettings):
                 f"{named}: name the server in DUETIME_TEMPORAL_ADDRESS; the embedded one speaks no TLS"
             )
         return self
+
+
+def _password(address: str) -> str | None:
+    try:
+        return urlsplit(address).password
+    except ValueError:
+        return None
 
 
 def variable(field: str) -> str:

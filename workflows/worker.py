@@ -3,6 +3,7 @@
 from temporalio.client import Client
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
+from activities.last_record import LastRecord
 from activities.predecessors import PredecessorCheck
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
 from workflows.job import JobWorkflow
@@ -20,7 +21,7 @@ def orchestrator(client: Client) -> Worker:
         client,
         task_queue=ORCHESTRATION_QUEUE,
         workflows=WORKFLOWS,
-        activities=[PredecessorCheck(client).check],
+        activities=[PredecessorCheck(client).check, LastRecord(client).read],
         max_concurrent_activities=200,
         workflow_runner=UnsandboxedWorkflowRunner(),
     )

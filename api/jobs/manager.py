@@ -5,7 +5,10 @@ from dataclasses import dataclass, replace
 from fastapi import Request
 from temporalio.client import Client
 
+from api.jobs.batch import BatchSubmitter
 from api.jobs.control import Controller
+from api.jobs.counting import Counting
+from api.jobs.listing import Lister
 from api.jobs.reading import Reader
 from api.jobs.redrive import Redriver
 from api.jobs.submission import Submitter
@@ -24,6 +27,9 @@ class Jobs:
     controller: Controller
     redriver: Redriver
     known: Known
+    lister: Lister
+    counting: Counting
+    batches: BatchSubmitter
     key_lifetime: str = (
         "as long as the job is retained after its end (the retention of the Temporal namespace)"
     )
@@ -32,23 +38,31 @@ class Jobs:
     def over(cls, client: Client, ui_url: str, *, strict_kinds: bool = False) -> "Jobs":
         reader, known = Reader(client, ui_url), Known(client)
         check = KindCheck(known, Pollers(client), strict_kinds)
+        submitter = Submitter(client, reader, check)
         return cls(
             reader,
-            Submitter(client, reader, check),
+            submitter,
             Controller(client, reader),
             Redriver(client, reader),
             known,
+            Lister(client, reader),
+            Counting(client),
+            BatchSubmitter(submitter),
         )
 
     def seen_by(self, caller: Caller) -> "Jobs":
         """The same within what `caller` may see and submit; every other job is unknown here."""
         reader = self.reader.seen_by(caller)
+        submitter = self.submitter.on_behalf_of(caller, reader)
         return replace(
             self,
             reader=reader,
-            submitter=self.submitter.on_behalf_of(caller, reader),
+            submitter=submitter,
             controller=self.controller.reading_with(reader),
             redriver=self.redriver.reading_with(reader),
+            lister=self.lister.seen_by(caller, reader),
+            counting=self.counting.seen_by(caller),
+            batches=self.batches.submitting_with(submitter),
         )
 
 

@@ -80,9 +80,11 @@ class Redriver:
                 "after": [],
             }
         )
+        record = record_of(facts)
         changes: dict[str, Any] = {
             "record": Record(
-                checkpoint=record_of(facts).checkpoint if request.begin == "checkpoint" else None
+                checkpoint=record.checkpoint if request.begin == "checkpoint" else None,
+                token_floor=record.highest_token,
             ),
             "idempotency_key": facts.idempotency_key,
             "priority": facts.view.priority if facts.view else None,

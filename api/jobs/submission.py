@@ -10,6 +10,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 
 from api.jobs.idempotency import Match, hashes, match, other_body
 from api.jobs.reading import Reader
+from api.jobs.state import record_of
 from api.kinds.checking import KindCheck
 from api.patience import in_time
 from api.problems import Problem, invalid, unavailable
@@ -18,11 +19,12 @@ from api.security.scopes import Scope
 from duetime.contracts.explain import Fault
 from duetime.contracts.ids import id_of_key, new_id
 from duetime.contracts.job import JobSpec
-from duetime.contracts.record import IDEMPOTENCY
+from duetime.contracts.record import IDEMPOTENCY, Record
 from duetime.contracts.requests import Submission
 from duetime.contracts.states import State
 from duetime.contracts.view import JobView
 from duetime.starting import Take, begin, plan_start
+from workflows.carry import Carry
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,22 @@ class Submitted:
     job: JobView
     created: bool
     replayed: bool = False
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """How the id may be taken: strictly new at first, wider once the job that has it is known."""
+
+    take: Take = Take.NEW
+    #: The highest fencing token of that job.
+    token_floor: int = 0
+
+    @property
+    def carry(self) -> dict[str, Any] | None:
+        """What the new job is told of the one before it."""
+        if not self.token_floor:
+            return None
+        return Carry.fresh().model_copy(update={"record": Record(token_floor=self.token_floor)}).compact()
 
 
 class Submitter:
@@ -53,7 +71,7 @@ class Submitter:
         self._caller.check_submission(submission.kind, submission.queue, submission.on_conflict)
         job_id = submission.id or (id_of_key(key) if key else new_id(datetime.now(UTC)))
         wanted = hashes(key, body) if key else None
-        take = Take.NEW
+        claim = _Claim()
         try:
             job, warnings = await self._check.check(submission, self._caller)
             await self._check_order(job, job_id)
@@ -64,23 +82,25 @@ class Submitter:
             raise
         for _ in range(5):  # the job in the way may end, or another begin, between two looks
             try:
-                accepted = await self._start(job, job_id, wanted, take)
+                accepted = await self._start(job, job_id, wanted, claim)
                 return Submitted(accepted.model_copy(update={"warnings": warnings}), created=True)
             except WorkflowAlreadyStartedError:
                 decided = await self._taken(submission, job_id, wanted)
                 if isinstance(decided, Submitted):
                     return decided
-                take = decided
+                claim = decided
         raise unavailable(f"the id {job_id!r} changes hands too fast; try again", "busy_id")
 
-    async def _start(self, job: JobSpec, job_id: str, wanted: dict[str, str] | None, take: Take) -> JobView:
+    async def _start(
+        self, job: JobSpec, job_id: str, wanted: dict[str, str] | None, claim: _Claim
+    ) -> JobView:
         try:
             plan = plan_start(job, job_id, datetime.now(UTC))
         except ValueError as error:
             pointer = "/run_at" if job.run_at is not None else "/delay"
             raise invalid([{"pointer": pointer, "message": str(error)}]) from None
         memo = {IDEMPOTENCY: wanted} if wanted else None
-        handle = await begin(self._client, plan, take, memo)
+        handle = await begin(self._client, plan, claim.take, memo, claim.carry)
         run_id = handle.first_execution_run_id or ""
         return self._accepted(plan.spec, job_id, run_id, plan.due_at, plan.accepted_at)
 
@@ -126,7 +146,7 @@ class Submitter:
 
     async def _taken(
         self, submission: Submission, job_id: str, wanted: dict[str, str] | None
-    ) -> Submitted | Take:
+    ) -> Submitted | _Claim:
         """The id is taken: the job that has it, a wider start, or a refusal."""
         facts = await self._reader.known(job_id)
         if facts is None:
@@ -139,17 +159,17 @@ class Submitter:
                     return Submitted(self._reader.view(facts), created=False, replayed=True)
                 case Match.OTHER_BODY:
                     raise other_body()
-        job = self._reader.view(facts)
+        job, floor = self._reader.view(facts), record_of(facts).highest_token
         if not facts.is_open:
             if submission.reuse_id:
-                return Take.AGAIN
+                return _Claim(Take.AGAIN, floor)
             finished = 'has this id and is finished; send "reuse_id": true to use the id again'
             raise self._in_use(f"a job that is {job.state} {finished}", job)
         match submission.on_conflict:
             case "return":
                 return Submitted(job, created=False)
             case "replace":
-                return Take.REPLACE
+                return _Claim(Take.REPLACE, floor)
         still_open = "has this id and is still open; `on_conflict` says what else to do"
         raise self._in_use(f"a job that is {job.state} {still_open}", job)
 

@@ -25,13 +25,18 @@ class Readiness(Health):
     access: Literal["keys", "open"]
 
 
-@router.get("/healthz", summary="Alive")
+@router.get("/healthz", summary="Alive", operation_id="getHealth")
 @public
 async def healthz() -> Health:
     return Health(status="alive")
 
 
-@router.get("/readyz", summary="Ready: Temporal answers", responses=problem_responses(503))
+@router.get(
+    "/readyz",
+    summary="Ready: Temporal answers",
+    operation_id="getReadiness",
+    responses=problem_responses(503),
+)
 @public
 async def readyz(request: Request) -> Readiness:
     client = request.app.state.client

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator
 from api.jobs.idempotency import key_of
 from api.jobs.manager import Jobs, jobs_of
 from api.problems import problem_responses
-from api.routes.examples import JOB_EXAMPLE, SUBMISSION_EXAMPLES
+from api.routes.examples import SUBMISSION_EXAMPLES
 from api.security.scopes import Scope, needs
 from api.strict import StrictRoute
 from duetime.contracts import limits
@@ -40,6 +40,7 @@ Wait = Annotated[
 IdempotencyKey = Annotated[
     str | None,
     Header(
+        alias="Idempotency-Key",
         description="the same key and body are the same job",
         json_schema_extra={
             "minLength": 1,
@@ -49,21 +50,34 @@ IdempotencyKey = Annotated[
     ),
 ]
 _LONGEST_WAIT = timedelta(seconds=60)
-_JOB: dict[str, Any] = {"content": {"application/json": {"example": JOB_EXAMPLE}}}
+
+
+def _headers(**described: str) -> dict[str, Any]:
+    """OpenAPI entries for headers of an answer, `_` in their names standing for `-`."""
+    return {
+        name.replace("_", "-"): {"description": description, "schema": {"type": "string"}}
+        for name, description in described.items()
+    }
+
+
+_LOCATION = {"Location": "where the job is read"}
+_KEPT = {"Idempotency_Key_Kept": "with a key: how long it is remembered"}
+_REPLAYED = {"Idempotency_Replayed": "`true` when the key brought back a job that was there"}
 
 
 @router.post(
     "",
     status_code=201,
     summary="Submit a job",
-    response_model=JobView,
+    operation_id="submitJob",
     responses={
         200: {
+            "model": JobView,
             "description": "The job that is there: the same key and body, or `on_conflict: return`",
-            **_JOB,
+            "headers": _headers(**_LOCATION, **_KEPT, **_REPLAYED),
         },
-        201: {"description": "Accepted: the job is durable", **_JOB},
-        **problem_responses(400, 409, 413, 415, 422, 503),
+        201: {"description": "Accepted: the job is durable", "headers": _headers(**_LOCATION, **_KEPT)},
+        **problem_responses(409),
     },
 )
 @needs(Scope.SUBMIT)
@@ -85,7 +99,12 @@ async def submit(
     return submitted.job
 
 
-@router.get("/{job_id}", summary="One job, exact and current", responses=problem_responses(404, 503))
+@router.get(
+    "/{job_id}",
+    summary="One job, exact and current",
+    operation_id="getJob",
+    responses=problem_responses(404),
+)
 @needs(Scope.READ)
 async def read(job_id: Id, jobs: Manager) -> JobView:
     return await jobs.reader.job(job_id)
@@ -94,8 +113,12 @@ async def read(job_id: Id, jobs: Manager) -> JobView:
 @router.get(
     "/{job_id}/result",
     summary="Wait for the end of a job",
-    response_model=JobView,
-    responses={202: {"model": JobView, "description": "Not final yet"}, **problem_responses(404, 422, 503)},
+    operation_id="awaitJob",
+    responses={
+        200: {"description": "Final"},
+        202: {"model": JobView, "description": "Not final yet"},
+        **problem_responses(404),
+    },
 )
 @needs(Scope.READ, holds=True)
 async def result(job_id: Id, jobs: Manager, response: Response, wait: Wait = timedelta(0)) -> JobView:
@@ -107,7 +130,8 @@ async def result(job_id: Id, jobs: Manager, response: Response, wait: Wait = tim
 @router.patch(
     "/{job_id}",
     summary="Move a job or change its priority",
-    responses=problem_responses(400, 404, 409, 413, 415, 422, 503),
+    operation_id="changeJob",
+    responses=problem_responses(404, 409),
 )
 @needs(Scope.OPERATE)
 async def patch(job_id: Id, change: Patch, jobs: Manager) -> JobView:
@@ -117,7 +141,8 @@ async def patch(job_id: Id, change: Patch, jobs: Manager) -> JobView:
 @router.post(
     "/{job_id}:run-now",
     summary="Start a scheduled or retrying job now",
-    responses=problem_responses(404, 409, 503),
+    operation_id="runJobNow",
+    responses=problem_responses(404, 409),
 )
 @needs(Scope.OPERATE)
 async def run_now(job_id: Id, jobs: Manager) -> JobView:
@@ -128,7 +153,8 @@ async def run_now(job_id: Id, jobs: Manager) -> JobView:
     "/{job_id}:cancel",
     status_code=202,
     summary="Cancel a job",
-    responses=problem_responses(400, 404, 409, 413, 415, 422, 503),
+    operation_id="cancelJob",
+    responses={202: {"description": "Cancelled, or its handler is told"}, **problem_responses(404, 409)},
 )
 @needs(Scope.OPERATE)
 async def cancel(job_id: Id, jobs: Manager, how: CancelRequest | None = None) -> JobView:
@@ -139,7 +165,7 @@ async def cancel(job_id: Id, jobs: Manager, how: CancelRequest | None = None) ->
     "/{job_id}:retry",
     summary="Redrive a final job under the same id",
     operation_id="redriveJob",
-    responses=problem_responses(400, 404, 409, 413, 415, 422, 503),
+    responses=problem_responses(404, 409),
 )
 @needs(Scope.OPERATE)
 async def redrive(job_id: Id, jobs: Manager, how: RedriveRequest | None = None) -> JobView:

@@ -27,7 +27,9 @@ async def kinds(jobs: Manager, caller: WhoCalls) -> KindList:
 
 @router.get("/{kind:path}", summary="One kind", operation_id="getKind", responses=problem_responses(404, 503))
 @needs(Scope.READ)
-async def one_kind(kind: Annotated[str, Path(max_length=200)], jobs: Manager, caller: WhoCalls) -> KindView:
+async def one_kind(
+    kind: Annotated[str, Path(description="the kind's name", max_length=200)], jobs: Manager, caller: WhoCalls
+) -> KindView:
     entries = _seen(caller, (await jobs.known.all()).get(kind, {}))
     if not entries:
         raise Problem(404, "not-found", "Not found", f"no worker ever announced the kind {kind!r}")

@@ -19,7 +19,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from api.security.caller import Caller
 from api.security.scopes import Scope, granted
-from duetime.contracts import limits
+from duetime.contracts.job import Kind, Queue
 
 _ID = string.ascii_lowercase + string.digits
 _SECRET = string.ascii_letters + string.digits
@@ -38,10 +38,6 @@ def _each_once(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-_Queue = Annotated[str, Field(pattern=rf"^[A-Za-z0-9_.:-]{{1,{limits.QUEUE_LENGTH}}}$")]
-_Kind = Annotated[str, Field(pattern=r"^\S.*$", max_length=limits.KIND_LENGTH)]
-
-
 class Key(BaseModel):
     """One key as the file keeps it: everything but the secret. `queues` and `kinds` of `None` are all of them."""
 
@@ -52,8 +48,8 @@ class Key(BaseModel):
     name: Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_printable)]
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$", repr=False)]
     scopes: Annotated[tuple[Scope, ...], Field(min_length=1), AfterValidator(_each_once)]
-    queues: Annotated[tuple[_Queue, ...], Field(min_length=1), AfterValidator(_each_once)] | None = None
-    kinds: Annotated[tuple[_Kind, ...], Field(min_length=1), AfterValidator(_each_once)] | None = None
+    queues: Annotated[tuple[Queue, ...], Field(min_length=1), AfterValidator(_each_once)] | None = None
+    kinds: Annotated[tuple[Kind, ...], Field(min_length=1), AfterValidator(_each_once)] | None = None
     rate: Annotated[int, Field(ge=1)] | None = None
     created_at: AwareDatetime
     expires_at: AwareDatetime | None = None

@@ -7,6 +7,8 @@ KIND_LENGTH = 100
 QUEUE_LENGTH = 200
 TAGS = 20
 AFTER = 100
+#: Jobs that one job tells of its end; their ids are in its memo, again with each that joins.
+DEPENDENTS = 200
 TAG_LENGTH = 64
 FAIRNESS_KEY_BYTES = 64
 FAIRNESS_WEIGHT = (0.001, 1000.0)

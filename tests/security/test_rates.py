@@ -144,6 +144,18 @@ async def test_the_wrong_scope_counts_too(app_with: AppWith, clock: Clock) -> No
         assert statuses == [*[403] * WINDOW, 429]
 
 
+async def test_a_batch_counts_as_the_calls_it_stands_for(app_with: AppWith, clock: Clock, queue: str) -> None:
+    app, keyring = app_with()
+    stop_the_clock(app, clock)
+    async with calling(app) as http:
+        headers = bearer(keyring.add("submit", rate=1))
+        jobs = [{"kind": "some", "queue": queue, "delay": "1d"} for _ in range(WINDOW + 5)]
+        answer = await http.post("/v1/jobs:batch", json={"jobs": jobs}, headers=headers)
+        assert [item["status"] for item in answer.json()["jobs"]] == [201] * len(jobs)
+        refused = await http.post("/v1/jobs", json=jobs[0], headers=headers)
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "6")
+
+
 async def test_the_bound_on_waits_holds_for_long_polls(app_with: AppWith, queue: str, job_id: str) -> None:
     app, keyring = app_with(api_waits=2)
     async with calling(app) as http:

@@ -33,6 +33,7 @@ async def serving(app: Any, **limits: Any) -> AsyncIterator[int]:
         lifespan="on" if isinstance(app, FastAPI) else "off",
         log_config=None,
         access_log=False,
+        timeout_keep_alive=600,  # so that no end is uvicorn's
         timeout_graceful_shutdown=1,
     )
     server = _Server(config)
