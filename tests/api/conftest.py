@@ -15,7 +15,6 @@ from duetime.settings import Settings
 from duetime.worker import Worker
 from tests.api.caller import Caller
 from tests.api.stage import HANDLERS, STAGE, Stage
-from workflows.worker import orchestrator
 
 
 def settings() -> Settings:
@@ -63,9 +62,9 @@ async def app(client: Client) -> FastAPI:
 
 
 @pytest.fixture(scope="session")
-async def http(app: FastAPI, client: Client) -> AsyncIterator[httpx2.AsyncClient]:
+async def http(app: FastAPI, orchestration: None) -> AsyncIterator[httpx2.AsyncClient]:
     """A client of the API; a worker for the workflows runs, none for handlers."""
-    async with orchestrator(client), calling(app) as http:
+    async with calling(app) as http:
         yield http
 
 
