@@ -22,7 +22,7 @@ def dispatch(
     first = max(spec.retry.initial_interval, _SOONEST)
     return workflow.start_activity(
         spec.kind,
-        args=[spec.payload, assignment.model_dump(mode="json", exclude_defaults=True)],
+        args=[spec.payload, assignment.compact()],
         result_type=RawValue,
         activity_id=assignment.dispatch,
         task_queue=spec.queue,

@@ -43,6 +43,10 @@ class Controller:
         self._client = client
         self._reader = reader
 
+    def reading_with(self, reader: Reader) -> "Controller":
+        """The same for whoever `reader` reads for."""
+        return Controller(self._client, reader)
+
     @in_time()
     async def patch(self, job_id: str, patch: Patch) -> JobView:
         """Moves a job or changes its priority, while `scheduled` or `queued`."""

@@ -7,7 +7,7 @@ that one which ends between the two looks is in both, and is told once; the fini
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from statistics import median_low
+from statistics import median_high
 
 from api.jobs import query
 from api.jobs.cursor import Cursor, Key, Part, key_of
@@ -106,7 +106,7 @@ class Walk:
                     break
                 more, token = await self._index.rows(text, MOST, token)
                 rows += more
-            middle = median_low(row.started_at for row in rows) if token else None
+            middle = median_high(row.started_at for row in rows) if token else None
             if middle is None or middle == floor:
                 return rows, floor
             floor = middle

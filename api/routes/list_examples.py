@@ -48,3 +48,12 @@ BATCH_ANSWER_EXAMPLE: dict[str, Any] = {
         },
     ]
 }
+
+EVENTS_EXAMPLE = (
+    "retry: 2000\n\n"
+    'id: 5f1c0d2a9b3e.37517e5f3dc6\nevent: state\ndata: {"id":"reminder-4711","state":"running", …}\n\n'
+    "id: 5f1c0d2a9b3e.0b1f4c77aa10\nevent: progress\n"
+    'data: {"id":"reminder-4711","state":"running","progress":{"done":3,"total":10, …}, …}\n\n'
+    "id: 91be6a54d0c8.0b1f4c77aa10\nevent: done\n"
+    'data: {"id":"reminder-4711","state":"succeeded","result":{"sent":true}, …}\n\n'
+)

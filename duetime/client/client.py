@@ -22,6 +22,7 @@ from duetime.client.fields import (
     Payload,
     body_of,
     body_of_spec,
+    check_key,
     new_key,
     query_of,
     wire,
@@ -137,7 +138,7 @@ class Client:
         return result_of(await self.wait_for(job.id, wait))
 
     async def _submit(self, body: dict[str, Any], key: str | None) -> Submitted:
-        ours = key is None
+        ours = check_key(key) is None
         if ours:
             key = new_key()
             # A key alone determines the id, which then does not sort by time.

@@ -183,6 +183,11 @@ class Assignment(Part):
     lease: float
     record: Record = Record()
 
+    def compact(self) -> dict[str, Any]:
+        """As JSON: what every handler may need is always there, what only our runtime reads when it says something."""
+        always = {"attempts_used": self.attempts_used, "dispatch": self.dispatch}
+        return self.model_dump(mode="json", exclude_defaults=True) | always
+
 
 class Sign(Part):
     """A sign of life: the details of every heartbeat, and of every failure that ends an activity."""

@@ -322,7 +322,13 @@ class AttemptRun:
             case Stop.TAKEN_BACK:
                 self._close(AttemptOutcome.INTERRUPTED)
                 self.last_words = self.lease.sign()
-                raise ApplicationError("paused or reset through Temporal", type="TakenBack")
+                # With the record a second time: the server's own count of attempts may be at its end, ours is not.
+                raise ApplicationError(
+                    "paused or reset through Temporal",
+                    self.last_words.compact(),
+                    type="TakenBack",
+                    next_retry_delay=_SOONEST,
+                )
             # What the handler says on purpose counts also when its worker shuts down.
             case Stop.SHUTDOWN if not isinstance(error, Outcome):
                 raise self._hand_back(AttemptOutcome.INTERRUPTED)

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 import httpx2
 from pydantic import BaseModel, ValidationError
 
+from duetime.client.fields import check_key
 from duetime.contracts.duration import parse_duration
 from duetime.contracts.explain import explain
 from duetime.contracts.json_value import JsonTooLarge
@@ -17,7 +18,6 @@ from duetime.contracts.requests import CancelRequest, Patch, RedriveRequest, Sub
 from duetime.contracts.view import JobView
 from duetime.errors import ApiError, invalid_field, problem_error, too_large
 from duetime.testing import listing
-from duetime.testing.service import check_key
 
 if TYPE_CHECKING:
     from duetime.testing.fake import FakeDuetime
