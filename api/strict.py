@@ -22,6 +22,7 @@ from starlette.types import Receive, Scope, Send
 from api.problems import Problem, invalid, problem_responses
 from api.security.scopes import demand_of
 from duetime.contracts import limits
+from duetime.contracts.explain import FAULTS, Fault, bounded
 from duetime.contracts.json_value import parse_json
 
 #: For the OpenAPI document; the gate does the checking.
@@ -101,9 +102,11 @@ class StrictRoute(APIRoute):
         async def handle(request: Request) -> Response:
             strict = self.request_class(request.scope, request.receive)
             if unknown := [name for name in strict.query_params if name not in known]:
-                raise invalid(
-                    [{"pointer": f"query {name[:100]}", "message": _unknown(name, known)} for name in unknown]
-                )
+                faults: list[Fault] = [
+                    {"pointer": f"query {name[:100]}", "message": _unknown(name, known)}
+                    for name in unknown[:FAULTS]
+                ]
+                raise invalid(bounded(faults, len(unknown)))
             try:
                 # Read before FastAPI does, which would turn every refusal into one vague 400.
                 if self.body_field is not None and await strict.body():
