@@ -121,12 +121,13 @@ class Listener:
         """What is new to whoever saw the event `seen` last, until the job is final or this instance stops."""
         yield OPENING
         while True:
-            news, moment = self._watch.news, self._watch.moment
+            # All at one moment: much may happen while a slow client takes an event.
+            news, moment, is_over = self._watch.news, self._watch.moment, self._watch.is_over
             event = moment.since(seen)
             if event is not None:
                 seen = moment.id
                 yield event
-            if moment.is_final or self._watch.is_over:
+            if moment.is_final or is_over:
                 return
             try:
                 async with asyncio.timeout(self._keep_alive):
@@ -149,6 +150,11 @@ class Hub:
         self._watches: dict[str, Watch] = {}
         self._listeners = 0
         self._is_closed = False
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody listens, and nothing is polled."""
+        return not self._watches and not self._listeners
 
     async def listen(self, job_id: str) -> Listener:
         """A listener, once the job has been read; a problem when that cannot be, or when too many listen here."""
