@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 from temporalio.service import RPCError, RPCStatusCode
 
-from duetime.contracts.explain import Fault, explain_one
+from duetime.contracts.explain import FAULTS, Fault, bounded, explain_one
 from duetime.contracts.json_value import JsonTooLarge
 from duetime.contracts.problem import PROBLEM_TYPE
 
@@ -228,7 +228,8 @@ def _not_allowed(request: Request) -> Problem:
 def _request_faults(request: Request, error: RequestValidationError) -> list[Fault]:
     """Faults of a request: pointers into the body, names for headers and parameters."""
     found: list[Fault] = []
-    for detail in error.errors():
+    details = error.errors()
+    for detail in details[:FAULTS]:
         place, *steps = detail["loc"]
         model = _body_model(request) if place == "body" else None
         fault = explain_one({**detail, "loc": tuple(steps)}, model)
@@ -237,7 +238,7 @@ def _request_faults(request: Request, error: RequestValidationError) -> list[Fau
             name = name.title() if place == "header" else name
             fault = {"pointer": f"{place} {name}", "message": fault["message"]}
         found.append(fault)
-    return found
+    return bounded(found, len(details))
 
 
 def _body_model(request: Request) -> type[BaseModel] | None:

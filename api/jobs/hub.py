@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from temporalio.service import RPCError
 
-from api.jobs.events import KEEP_ALIVE, OPENING, Moment
 from api.jobs.reading import Reader
 from api.patience import answer_in_time
 from api.problems import Problem, from_rpc, unavailable
+from duetime.contracts.events import KEEP_ALIVE, OPENING, Moment
 
 log = logging.getLogger("duetime.api")
 

@@ -1,6 +1,7 @@
 """Lists of jobs: open ones exact, each read for itself; finished ones as the search index tells them."""
 
 import asyncio
+import copy
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -16,6 +17,7 @@ from api.jobs.reading import Reader
 from api.jobs.state import state_of
 from api.jobs.walk import Walk
 from api.patience import answer_in_time
+from api.security.caller import ANYBODY, Caller
 from api.together import together
 from duetime.contracts.view import JobPage, JobSummary
 
@@ -70,6 +72,13 @@ class Lister:
         self._reader = reader
         self._index = Index(client)
         self._places = asyncio.Semaphore(_AT_ONCE)
+        self._caller = ANYBODY
+
+    def seen_by(self, caller: Caller, reader: Reader) -> "Lister":
+        """The same for another caller, who reads with `reader`."""
+        other = copy.copy(self)
+        other._caller, other._reader, other._index = caller, reader, self._index.seen_by(caller)
+        return other
 
     async def page(self, wanted: JobFilter, limit: int, cursor: str | None) -> JobPage:
         """The jobs after `cursor`, or the first ones; a `422` problem for a cursor of another list."""
@@ -117,7 +126,9 @@ class Lister:
         job.schedule_id = job.schedule_id or row.schedule_id
         job.pipeline_id = job.pipeline_id or row.pipeline_id
         states = wanted.open_states | wanted.final_states
-        return _Seen(job if job.state in states else None, facts.closed_at)
+        # The index may be behind, and the id another job's by now.
+        sees = self._caller.may_see(job.kind, job.queue)
+        return _Seen(job if sees and job.state in states else None, facts.closed_at)
 
     async def _facts(self, row: Row, begin: Cursor) -> Facts | None:
         """The facts of the run, or of the one in which its job goes on by now; `None` when the job is gone, or that

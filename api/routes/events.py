@@ -11,6 +11,8 @@ from api.jobs.manager import Jobs, jobs_of
 from api.problems import problem_responses
 from api.routes.jobs import Id
 from api.routes.list_examples import EVENTS_EXAMPLE
+from api.security.scopes import Scope as Demanded
+from api.security.scopes import needs
 from api.strict import StrictRoute
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=StrictRoute)
@@ -55,11 +57,13 @@ class EventStream(StreamingResponse):
         **problem_responses(404, 503),
     },
 )
+@needs(Demanded.READ, holds=True)
 async def events(
     job_id: Id,
     jobs: Annotated[Jobs, Depends(jobs_of)],
     last_event_id: Annotated[str | None, Header(description="the `id` of the last event seen")] = None,
 ) -> Response:
+    await jobs.reader.facts(job_id)  # is it one that this caller may see?
     listener = await jobs.events.listen(job_id)
     if listener.has_seen_the_end(last_event_id):
         listener.close()

@@ -9,6 +9,7 @@ from api.jobs.filters import JobFilter, refuse_unknown
 from api.jobs.manager import Jobs, jobs_of
 from api.problems import problem_responses
 from api.routes.list_examples import COUNTS_EXAMPLE, PAGE_EXAMPLE
+from api.security.scopes import Scope, needs
 from api.strict import StrictRoute
 from duetime.contracts import limits
 from duetime.contracts.view import JobCounts, JobPage
@@ -53,6 +54,7 @@ def _only(known: type[JobFilter]) -> Any:
         **problem_responses(422, 503),
     },
 )
+@needs(Scope.READ)
 async def list_jobs(wanted: Annotated[ListQuery, Query()], jobs: Manager) -> JobPage:
     return await jobs.lister.page(wanted, wanted.limit, wanted.cursor)
 
@@ -66,5 +68,6 @@ async def list_jobs(wanted: Annotated[ListQuery, Query()], jobs: Manager) -> Job
         **problem_responses(422, 503),
     },
 )
+@needs(Scope.READ)
 async def count_jobs(wanted: Annotated[CountQuery, Query()], jobs: Manager) -> JobCounts:
     return await jobs.counting.count(wanted, wanted.by is not None)

@@ -100,6 +100,12 @@ def body_of_spec(spec: JobSpec) -> dict[str, Any]:
     return body_of(spec.kind, spec.payload or None, said)
 
 
+def body_of_mapping(job: Mapping[str, Any]) -> dict[str, Any]:
+    """A submission with its fields by name."""
+    rest = {name: value for name, value in job.items() if name not in ("kind", "payload")}
+    return body_of(job.get("kind", ""), job.get("payload"), rest)
+
+
 def wire(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Fields with their spans and instants as text; those of `None` are left out."""
     return {name: _value(value, f"/{name}") for name, value in fields.items() if value is not None}

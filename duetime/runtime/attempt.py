@@ -120,6 +120,9 @@ class AttemptRun:
         self.last_words: Sign | None = None
         self.execution: Execution | None = None
         self._overslept = False
+        most = info.retry_policy.maximum_attempts if info.retry_policy else 0
+        #: A pause through Temporal uses up one of the server's attempts, none of ours: the workflow goes on then.
+        self._is_servers_last = 0 < most <= info.attempt
         self.lease = Lease(
             self.calls,
             assignment.lease,
@@ -322,12 +325,8 @@ class AttemptRun:
             case Stop.TAKEN_BACK:
                 self._close(AttemptOutcome.INTERRUPTED)
                 self.last_words = self.lease.sign()
-                # With the record a second time: the server's own count of attempts may be at its end, ours is not.
                 raise ApplicationError(
-                    "paused or reset through Temporal",
-                    self.last_words.compact(),
-                    type="TakenBack",
-                    next_retry_delay=_SOONEST,
+                    "paused or reset through Temporal", type="TakenBack", next_retry_delay=_SOONEST
                 )
             # What the handler says on purpose counts also when its worker shuts down.
             case Stop.SHUTDOWN if not isinstance(error, Outcome):
@@ -374,8 +373,11 @@ class AttemptRun:
         sign = self.lease.sign()
         if final:
             return ApplicationError(error.message, sign.compact(), type=error.type, non_retryable=True)
-        self.last_words = sign
         wait = retry_delay(self.retry, self.attempt_number, random.random()) if delay is None else delay  # noqa: S311
+        if self._is_servers_last:
+            words = Sign(record=sign.record, delay=wait.total_seconds()).compact()
+            return ApplicationError(error.message, words, type=error.type, non_retryable=True)
+        self.last_words = sign
         return ApplicationError(error.message, type=error.type, next_retry_delay=max(wait, _SOONEST))
 
     def _hand_back(self, outcome: AttemptOutcome, delay: float | None = None) -> ApplicationError:

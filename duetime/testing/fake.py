@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
@@ -11,6 +11,7 @@ from typing import Any
 
 from duetime.client import Client, SyncClient
 from duetime.contracts.duration import Duration, parse_duration
+from duetime.contracts.events import OPENING, Moment
 from duetime.contracts.states import State
 from duetime.contracts.view import JobView
 from duetime.handlers import find_handlers
@@ -189,6 +190,22 @@ class FakeDuetime:
             with self._lock:
                 del self._running[attempt]
                 self._wake()
+
+    async def news(self, job_id: str, seen: str | None) -> AsyncGenerator[bytes]:
+        """The events of a job as Server-Sent Events; time passes while they are waited for."""
+        yield OPENING
+        while True:
+            moment = Moment(self.job(job_id))
+            event = moment.since(seen)
+            if event is not None:
+                seen = moment.id
+                yield event
+            if moment.is_final:
+                return
+            await self._until(job_id, self._is_news(moment.id))
+
+    def _is_news(self, told: str) -> Callable[[FakeJob], bool]:
+        return lambda job: Moment(self._service.view(job)).id != told
 
     # -- for the API --------------------------------------------------------------------------------------
 

@@ -32,7 +32,7 @@ async def engine(tmp_path: Path) -> AsyncIterator[EmbeddedEngine]:
 
 @pytest.fixture
 async def app(engine: EmbeddedEngine) -> FastAPI:
-    return create_app(Settings.model_construct(temporal_address=engine.address))
+    return create_app(Settings.model_construct(temporal_address=engine.address, api_names=("api.test",)))
 
 
 @pytest.fixture

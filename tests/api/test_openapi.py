@@ -88,6 +88,8 @@ def test_every_operation_says_what_it_may_answer(document: Json) -> None:
             if status[0] in "45":
                 schema = {"$ref": "#/components/schemas/Problem"}
                 assert response["content"] == {"application/problem+json": {"schema": schema}}, (name, status)
+            elif status == "204":
+                assert "content" not in response, name
             else:
                 assert response["content"], (name, status)
         for parameter in operation.get("parameters", []):
