@@ -6,7 +6,6 @@ python worker.py [--queues a,b] [--handlers my.module,…] [--no-workflows] [--a
 import argparse
 import asyncio
 import logging
-import signal
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -24,12 +23,15 @@ from duetime.engine import prepare_namespace
 from duetime.handlers import Handler, HandlerFault, find_handlers
 from duetime.logs import set_up_logs
 from duetime.observe.runtime import RuntimeFault, set_up_runtime
-from duetime.process import EXIT_USAGE, run_main
+from duetime.process import EXIT_USAGE, run_main, stop_on_signals
 from duetime.settings import Settings, settings_or_exit
 from duetime.worker import Worker
 from workflows.worker import orchestrator
 
 log = logging.getLogger("duetime.worker")
+
+#: Seconds after the grace for handlers to clean up and for telling the server; then the process ends all the same.
+LAST_RESORT = 15.0
 
 Parsed = TypeVar("Parsed")
 
@@ -157,9 +159,7 @@ async def main() -> int:
     except RuntimeFault as fault:
         print(f"worker.py: {fault}: set DUETIME_METRICS_PORT to another port", file=sys.stderr)
         return EXIT_USAGE
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    stop = stop_on_signals(options.grace.total_seconds() + LAST_RESORT)
     client = await unless(stop, reach(settings))
     if client is not None:
         await serve(client, handlers, options, stop)
@@ -168,7 +168,7 @@ async def main() -> int:
 
 async def reach(settings: Settings) -> Client:
     """A client of a namespace that is fit for jobs, however long its server takes to come up."""
-    client = await connect_patiently(settings.temporal_target, settings.temporal_namespace)
+    client = await connect_patiently(settings.temporal)
     await prepare_namespace(client)
     return client
 

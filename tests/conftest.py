@@ -8,6 +8,8 @@ from temporalio.client import Client
 
 from duetime.connection import connect
 from duetime.engine import EmbeddedEngine, EngineConfig
+from tests.support.jobs import Jobs
+from workflows.worker import orchestrator
 
 
 @pytest.fixture(scope="session")
@@ -21,6 +23,19 @@ async def engine() -> AsyncIterator[EmbeddedEngine]:
 async def client(engine: EmbeddedEngine) -> Client:
     """A client with the project's own data converter."""
     return await connect(engine.address)
+
+
+@pytest.fixture(scope="session")
+async def orchestration(client: Client) -> AsyncIterator[None]:
+    """A worker for the workflows, for as long as the session lasts."""
+    async with orchestrator(client):
+        yield
+
+
+@pytest.fixture
+def jobs(client: Client, queue: str, orchestration: None) -> Jobs:
+    """Starts jobs on the queue of this test, and reads what became of them."""
+    return Jobs(client, queue)
 
 
 @pytest.fixture

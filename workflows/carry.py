@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, AwareDatetime, Field
+from pydantic import AfterValidator, AwareDatetime, Field, model_validator
 
 from duetime.contracts import limits
 from duetime.contracts.instants import parse_instant
@@ -55,3 +55,9 @@ class Change(Part):
 
     run_at: Annotated[str, AfterValidator(_an_instant)] | None = None
     priority: Priority | None = None
+
+    @model_validator(mode="after")
+    def _something(self) -> "Change":
+        if self.run_at is None and self.priority is None:
+            raise ValueError("nothing to change: give `run_at` or `priority`")
+        return self

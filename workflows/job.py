@@ -6,23 +6,24 @@ a `View` in the memo tells where the job stands.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import Enum, auto
 from typing import Any, NoReturn, assert_never
 
 from temporalio import workflow
-from temporalio.common import Priority, RawValue, RetryPolicy
+from temporalio.common import RawValue
 from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
-    from activities.predecessors import PREDECESSORS
+    from activities.last_record import LAST_RECORD
     from duetime import attributes
+    from duetime.contracts import limits
     from duetime.contracts.instants import parse_instant
-    from duetime.contracts.record import DEPENDENTS, VIEW, Assignment, Attempt, Ending, Error, Record, View
-    from duetime.contracts.states import AttemptOutcome, ErrorType, State
-    from workflows.carry import Change, StopRequest
-    from workflows.decisions import (
+    from duetime.contracts.record import DEPENDENTS, VIEW, Ending, Error, Record, View, cut
+    from duetime.contracts.states import ErrorType, State
+    from duetime.decisions import (
         Again,
         Cancelled,
         Fail,
@@ -30,20 +31,24 @@ with workflow.unsafe.imports_passed_through():
         Situation,
         Step,
         Succeed,
+        abandoned,
         after_bad_result,
         after_end,
         after_return,
     )
+    from duetime.predecessors import Predecessors
+    from workflows.carry import Change, StopRequest
+    from workflows.dispatch import dispatch
+    from workflows.forgiving import forgiving
     from workflows.meters import count_attempt, count_end
-    from workflows.order import DEPENDENT, PREDECESSOR, Dependents, Predecessors
+    from workflows.order import DEPENDENT, PREDECESSOR, Dependents, start_check
     from workflows.queue_wait import QueueWait
     from workflows.reading import bad_job, read_end, read_job, read_result
 
-#: Timeouts that come back to the workflow instead of being retried by the server.
-_OURS = ["TemporalTimeout:Heartbeat", "TemporalTimeout:StartToClose"]
 #: What a handler gets to clean up when the deadline ends its job.
 _DEADLINE_GRACE = timedelta(seconds=10)
-_SOONEST = timedelta(milliseconds=1)
+#: What the server may take to say how an activity stands that is about to be cancelled.
+_ASKING = timedelta(seconds=10)
 
 
 class _Phase(Enum):
@@ -70,6 +75,7 @@ class JobWorkflow:
         self._hurry = False
         self._stop = StopRequest()
         self._handle: workflow.ActivityHandle[RawValue] | None = None
+        self._seen = Record()
         self._dependents = Dependents()
         try:
             self._spec, self._carry = read_job(arguments, workflow.info())
@@ -146,14 +152,7 @@ class JobWorkflow:
         """Until the jobs named in `after` have succeeded; this one fails when one of them does not."""
         known = self._predecessors
         if known.remaining:
-            check = workflow.start_activity(
-                PREDECESSORS,
-                known.remaining,
-                result_type=dict[str, dict[str, State]],
-                activity_id="after",
-                start_to_close_timeout=timedelta(seconds=60),
-                summary="waits for other jobs",
-            )
+            check = start_check(known.remaining)
             await self._wait(lambda: check.done() or known.settled, None)
             if check.done():
                 known.learn((await check)["states"])
@@ -180,8 +179,6 @@ class JobWorkflow:
     async def _wait(self, condition: Any, span: timedelta | None) -> None:
         """Until `condition` or for `span`; the job's deadline cuts it short. `None` waits for ever."""
         left = self._until_deadline()
-        if left is not None and left <= timedelta(0):
-            raise _DeadlineExceeded
         cut_short = left is not None and (span is None or left < span)
         try:
             await workflow.wait_condition(condition, timeout=left if cut_short else span)
@@ -190,19 +187,27 @@ class JobWorkflow:
                 raise _DeadlineExceeded from None
 
     def _until_deadline(self) -> timedelta | None:
+        """What is left until the job's deadline, if it has one; raises when that is over."""
         if self._spec.deadline is None:
             return None
-        return self._due_at + self._spec.deadline - workflow.now()
+        left = self._due_at + self._spec.deadline - workflow.now()
+        if left <= timedelta(0):
+            raise _DeadlineExceeded
+        return left
 
     # -- attempts -----------------------------------------------------------------------------------------
 
     async def _attempt(self) -> dict[str, Any] | None:
         """Has the job attempted; its ending, or `None` when there is more to do."""
-        self._phase = _Phase.DISPATCHED
-        self._handle = handle = self._dispatch()
+        self._until_deadline()
+        self._phase, self._seen = _Phase.DISPATCHED, Record()
+        self._carry.dispatches += 1
+        self._handle = handle = dispatch(
+            self._spec, self._carry, self._record, self._due_at, self._priority, self._queue_wait.span
+        )
         await self._wait(lambda: handle.done() or self._moved, None)
         if not handle.done():
-            handle.cancel()
+            await self._withdraw(handle)
             await self._wait(handle.done, None)
         moved, self._moved = self._moved, False
         step = await self._conclude(handle)
@@ -229,15 +234,8 @@ class JobWorkflow:
 
     async def _conclude(self, handle: workflow.ActivityHandle[RawValue]) -> Step:
         """How the activity ended, taken down in the record, and what that means for the job."""
-        self._handle, self._not_started = None, False
-        situation = Situation(
-            record=self._record,
-            dispatch=str(self._carry.dispatches),
-            retry=self._spec.retry,
-            now=workflow.now(),
-            chance=workflow.random().random(),
-            unhandled=self._carry.unhandled,
-        )
+        self._not_started = False
+        self._handle, situation = None, self._situation()
         try:
             step: Step = after_return(read_result(await handle), situation)
         except ActivityError as error:
@@ -258,49 +256,33 @@ class JobWorkflow:
         told = await look
         return self._queue_wait.goes_on(timedelta(seconds=told["paused"]), lasts=bool(told["lasts"]))
 
-    def _dispatch(self) -> workflow.ActivityHandle[RawValue]:
-        spec, info = self._spec, workflow.info()
-        self._carry.dispatches += 1
-        assignment = Assignment(
-            id=info.workflow_id,
-            run_id=info.run_id,
-            kind=spec.kind,
-            queue=spec.queue,
-            idempotency_key=self._carry.idempotency_key
-            or f"{info.workflow_id}:{info.first_execution_run_id}",
-            due_at=self._due_at,
-            max_attempts=spec.retry.max_attempts,
-            attempts_used=self._record.used,
-            dispatch=str(self._carry.dispatches),
-            retry=spec.retry.model_dump(mode="json", exclude_defaults=True),
-            timeout=spec.timeout.total_seconds(),
-            lease=spec.lease.total_seconds(),
+    def _situation(self) -> Situation:
+        return Situation(
             record=self._record,
+            seen=self._seen,
+            dispatch=str(self._carry.dispatches),
+            retry=self._spec.retry,
+            now=workflow.now(),
+            chance=workflow.random().random(),
+            unhandled=self._carry.unhandled,
         )
-        first = max(spec.retry.initial_interval, _SOONEST)
-        return workflow.start_activity(
-            spec.kind,
-            args=[spec.payload, assignment.model_dump(mode="json", exclude_defaults=True)],
-            result_type=RawValue,
-            activity_id=str(self._carry.dispatches),
-            task_queue=spec.queue,
-            start_to_close_timeout=spec.timeout,
-            heartbeat_timeout=spec.lease,
-            schedule_to_start_timeout=self._queue_wait.span,
-            cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-            retry_policy=RetryPolicy(
-                initial_interval=first,
-                backoff_coefficient=spec.retry.backoff,
-                maximum_interval=max(spec.retry.max_interval, first),
-                maximum_attempts=max(1, spec.retry.max_attempts - self._record.used),
-                non_retryable_error_types=[*_OURS, *spec.retry.non_retryable],
-            ),
-            priority=Priority(
-                priority_key=self._priority,
-                fairness_key=spec.fairness_key,
-                fairness_weight=spec.fairness_weight if spec.fairness_key else None,
-            ),
-        )
+
+    async def _withdraw(self, handle: workflow.ActivityHandle[RawValue]) -> None:
+        """Cancels the activity, after a look at what its worker said: that goes with it when it waits for a retry."""
+        if self._stop.seen.attempts:
+            self._seen = self._stop.seen
+        else:
+            with contextlib.suppress(ActivityError, ValueError):
+                said = await workflow.execute_activity(
+                    LAST_RECORD,
+                    str(self._carry.dispatches),
+                    result_type=dict[str, Any],
+                    activity_id="last-record",
+                    schedule_to_close_timeout=_ASKING,
+                    summary="reads the attempts so far",
+                )
+                self._seen = Record.model_validate(said)
+        handle.cancel()
 
     # -- endings ------------------------------------------------------------------------------------------
 
@@ -309,7 +291,8 @@ class JobWorkflow:
         if ending is not None:
             return ending
         reason = self._stop.reason or workflow.cancellation_reason() or "cancelled"
-        self._publish(error=Error(type=ErrorType.CANCELLED, message=reason))
+        message = cut(reason, limits.ERROR_MESSAGE_LENGTH)
+        self._publish(error=Error(type=ErrorType.CANCELLED, message=message))
         raise asyncio.CancelledError
 
     async def _end_expired(self) -> dict[str, Any]:
@@ -327,25 +310,14 @@ class JobWorkflow:
         if handle is None:
             return None
         if not handle.done():
-            handle.cancel()
+            await self._withdraw(handle)
             try:
                 await workflow.wait_condition(handle.done, timeout=grace)
             except TimeoutError:
-                self._record = self._abandoned()
+                self._record = abandoned(self._situation())
                 return None
         step = await self._conclude(handle)
         return self._ending(step.result) if isinstance(step, Succeed) else None
-
-    def _abandoned(self) -> Record:
-        """The record when the handler did not answer in time: as the caller saw it, the open attempt closed."""
-        record = (
-            self._stop.seen if len(self._stop.seen.attempts) >= len(self._record.attempts) else self._record
-        )
-        last = record.attempts[-1] if record.attempts else None
-        if last is None or last.outcome is not AttemptOutcome.RUNNING:
-            last = Attempt(number=record.next_number, dispatch=str(self._carry.dispatches))
-        changes = {"outcome": AttemptOutcome.CANCELLED, "finished_at": workflow.now()}
-        return record.with_attempt(last.model_copy(update=changes))
 
     def _ending(self, result: Any = None) -> dict[str, Any]:
         record = self._record
@@ -385,20 +357,20 @@ class JobWorkflow:
         workflow.upsert_memo({VIEW: view.compact()})
 
     @workflow.signal(name="stop")
+    @forgiving
     def stop(self, request: dict[str, Any]) -> None:
         """How a cancellation that follows is to be carried out."""
-        try:
-            self._stop = StopRequest.model_validate(request)
-        except ValueError:
-            workflow.logger.warning("a stop request that is none was left aside")
+        self._stop = StopRequest.model_validate(request)
 
     @workflow.signal(name=DEPENDENT)
+    @forgiving
     def add_dependent(self, job_id: str) -> None:
         """Another job waits for this one. Who ends this job from outside finds it in the memo."""
         self._dependents.add(job_id)
         workflow.upsert_memo({DEPENDENTS: self._dependents.ids})
 
     @workflow.signal(name=PREDECESSOR)
+    @forgiving
     def predecessor_ended(self, told: dict[str, str]) -> None:
         """A job that this one waits for has ended."""
         if self._error is None:
@@ -421,7 +393,9 @@ class JobWorkflow:
 
     @move.validator
     def _can_move(self, change: dict[str, Any]) -> None:
-        Change.model_validate(change)
+        wanted = Change.model_validate(change)
+        if wanted.run_at and parse_instant(wanted.run_at) - workflow.now() > limits.FURTHEST_RUN_AT:
+            raise ValueError("run_at: more than five years ahead")
         self._refuse_unless(_Phase.WAITING_FOR_DUE, _Phase.DISPATCHED)
 
     @workflow.update(name="run_now")

@@ -4,8 +4,8 @@ from temporalio import workflow
 
 from duetime.contracts.record import Record
 from duetime.contracts.states import AttemptOutcome, State
+from duetime.decisions import How
 from duetime.observe import names
-from workflows.decisions import How
 
 
 def count_end(kind: str, queue: str, state: State) -> None:

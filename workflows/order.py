@@ -5,48 +5,35 @@ job that is terminated tells nobody; an activity that the server repeats at grow
 """
 
 import asyncio
-from collections.abc import Iterable
+import contextlib
+from datetime import timedelta
 
+from pydantic import TypeAdapter
 from temporalio import workflow
 from temporalio.exceptions import TemporalError
 
-from duetime.contracts.record import Error
-from duetime.contracts.states import ErrorType, State
+from activities.predecessors import PREDECESSORS
+from duetime.contracts import limits
+from duetime.contracts.job import AnyJobId
+from duetime.contracts.states import State
 
 #: Signals: "tell me when you end" with an id, and "I have ended" with an id and a state.
 DEPENDENT, PREDECESSOR = "dependent", "predecessor"
 #: External signals under way at once; the server fails a workflow task at 2,000.
 _AT_ONCE = 200
+_JOB_ID: TypeAdapter[str] = TypeAdapter(AnyJobId)
 
 
-class Predecessors:
-    """The jobs that one job waits for, and what is known of them."""
-
-    def __init__(self, ids: Iterable[str]) -> None:
-        self._states: dict[str, State | None] = dict.fromkeys(ids)
-
-    def learn(self, states: dict[str, State]) -> None:
-        """Takes down final states; what is known already stays."""
-        for job_id, state in states.items():
-            if job_id in self._states and self._states[job_id] is None:
-                self._states[job_id] = state
-
-    @property
-    def remaining(self) -> list[str]:
-        return [job_id for job_id, state in self._states.items() if state is None]
-
-    @property
-    def settled(self) -> bool:
-        """Whether the job need not wait: all have succeeded, or one has not."""
-        return not self.remaining or self.fault() is not None
-
-    def fault(self) -> Error | None:
-        """Why the job cannot run."""
-        for job_id, state in self._states.items():
-            if state not in (None, State.SUCCEEDED):
-                message = f"the job {job_id!r}, which this one comes after, ended {state}"
-                return Error(type=ErrorType.DEPENDENCY_FAILED, message=message)
-        return None
+def start_check(job_ids: list[str]) -> workflow.ActivityHandle[dict[str, dict[str, State]]]:
+    """Registers with these jobs, and finds out how they ended when they do not tell."""
+    return workflow.start_activity(
+        PREDECESSORS,
+        job_ids,
+        result_type=dict[str, dict[str, State]],
+        activity_id="after",
+        start_to_close_timeout=timedelta(seconds=60),
+        summary="waits for other jobs",
+    )
 
 
 class Dependents:
@@ -56,14 +43,25 @@ class Dependents:
         self._ids: dict[str, None] = {}
 
     def add(self, job_id: str) -> None:
-        self._ids[job_id] = None
+        """`ValueError` for what is no id, and for one too many: that job finds out by itself, a little later."""
+        if len(self._ids) >= limits.DEPENDENTS:
+            raise ValueError(f"{limits.DEPENDENTS} jobs wait for this one already")
+        self._ids[_JOB_ID.validate_python(job_id)] = None
 
     @property
     def ids(self) -> list[str]:
         return list(self._ids)
 
     async def tell(self, state: State) -> None:
-        """Tells all of them how this job ended, those that register meanwhile included."""
+        """Tells all of them how this job ended. Cancelling it meanwhile comes too late."""
+        if self._ids:
+            telling = asyncio.ensure_future(self._tell_all(state))
+            while not telling.done():
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.shield(telling)
+
+    async def _tell_all(self, state: State) -> None:
+        """Those that register meanwhile included."""
         while self._ids:
             batch = self.ids[:_AT_ONCE]
             await asyncio.gather(*(_tell(job_id, state) for job_id in batch))

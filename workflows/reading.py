@@ -11,20 +11,17 @@ from temporalio.workflow import Info
 
 from duetime.contracts import limits
 from duetime.contracts.explain import explain, one_line
+from duetime.contracts.job import JOB as JOB
 from duetime.contracts.job import JobSpec
-from duetime.contracts.json_value import JsonValueError, check_json, sendable
+from duetime.contracts.json_value import JsonValueError, check_json, parse_json, sendable
 from duetime.contracts.record import cut, read_done, read_sign
 from duetime.contracts.states import ErrorType
+from duetime.decisions import Ended, How
 from workflows.carry import Carry
-from workflows.decisions import Ended, How
 
 
 class BadJob(ValueError):
     """The input of a workflow is no job; the text says what is wrong with which field."""
-
-
-#: The one workflow type that this is.
-JOB = "Job"
 
 
 def read_job(arguments: Sequence[RawValue], info: Info) -> tuple[JobSpec, Carry]:
@@ -47,8 +44,8 @@ def _read_spec(raw: RawValue, workflow_id: str) -> JobSpec:
     if encoding != "json/plain":
         raise BadJob(f"the job is {encoding or 'of no encoding'}; give it as JSON (json/plain)")
     try:
-        value = json.loads(raw.payload.data, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
+        value = parse_json(raw.payload.data)
+    except ValueError as error:
         raise BadJob(f"the job is not JSON: {error}") from None
     try:
         spec = JobSpec.model_validate(value)

@@ -16,10 +16,10 @@ from datetime import datetime, timedelta
 from activities.http.answer import Answer
 from activities.http.redirect import is_redirect
 from activities.http.request import HttpRequest
-from activities.http.retry_after import retry_after
 from activities.text import head
 from duetime.contracts.duration import format_duration
 from duetime.outcomes import Reject, RetryAfter
+from duetime.retry_after import retry_after
 
 #: The longest `Retry-After` that is obeyed: a receiver cannot put a job to sleep for years.
 LONGEST_RETRY_AFTER = timedelta(days=1)

@@ -5,6 +5,7 @@ takes a look at each. Up to 2,000 are looked at; when there are more, these are 
 to be like them.
 """
 
+import copy
 from collections import Counter
 from collections.abc import Hashable, Mapping
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ from api.jobs.index import MOST, Index, Row
 from api.jobs.looking import Looking
 from api.jobs.state import state_of
 from api.patience import answer_in_time
+from api.security.caller import Caller
 from duetime.contracts.states import State
 from duetime.contracts.view import JobCounts
 
@@ -53,6 +55,12 @@ class Counting:
         self._client = client
         self._index = Index(client)
         self._looking = Looking(client, self._index)
+
+    def seen_by(self, caller: Caller) -> "Counting":
+        """The same for another caller."""
+        other = copy.copy(self)
+        other._index = self._index.seen_by(caller)
+        return other
 
     async def count(self, wanted: JobFilter, by_state: bool) -> JobCounts:
         """How many jobs `wanted` holds, and in which states if asked."""

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import (
     EventType,
@@ -28,8 +28,9 @@ from activities.predecessors import PREDECESSORS
 from activities.queue_pauses import QUEUE_PAUSES
 from api.jobs.wire import decode, decode_all, instant, when
 from duetime import attributes
+from duetime.contracts import limits
 from duetime.contracts.job import JobSpec
-from duetime.contracts.record import DEPENDENTS, IDEMPOTENCY, VIEW, Ending, Error, Sign, View, read_sign
+from duetime.contracts.record import DEPENDENTS, IDEMPOTENCY, VIEW, Ending, Error, Sign, View, cut, read_sign
 from workflows.carry import Carry
 from workflows.reading import JOB
 
@@ -38,6 +39,9 @@ _HELD = {
     PendingActivityState.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED,
     PendingActivityState.PENDING_ACTIVITY_STATE_PAUSE_REQUESTED,
 }
+
+
+Model = TypeVar("Model", bound=BaseModel)
 
 
 class NotAJob(LookupError):
@@ -51,6 +55,7 @@ class Dispatched:
     activity_id: str
     held: bool
     server_attempt: int
+    maximum_attempts: int
     scheduled_at: datetime | None
     started_at: datetime | None
     heartbeat_at: datetime | None
@@ -89,7 +94,7 @@ class Facts:
     execution_at: datetime
     closed_at: datetime | None
     spec: JobSpec | None = None
-    #: The input when it is not a job: somebody started the workflow by hand with something else.
+    #: The input, which is no job when somebody started the workflow by hand with something else.
     raw_input: Any = None
     view: View | None = None
     key_hashes: dict[str, str] = field(default_factory=dict)
@@ -182,9 +187,10 @@ async def _read(
 ) -> Facts:
     info = described.workflow_execution_info
     memo = {name: await decode(client, payload) for name, payload in info.memo.fields.items()}
-    pending = [found for found in described.pending_activities if found.activity_id.isdigit()]
+    closed = info.HasField("close_time")  # The server goes on to list the activities of a closed one.
+    pending = [found for found in described.pending_activities if found.activity_id.isdigit() and not closed]
     inputs = list(first.workflow_execution_started_event_attributes.input.payloads) if first else []
-    spec, raw = _spec(await decode(client, inputs[0]) if inputs else None)
+    value = await decode(client, inputs[0]) if inputs else None
     ending, error = await _ending(client, last)
     outcome = info.search_attributes.indexed_fields.get(attributes.OUTCOME.name)
     return Facts(
@@ -194,13 +200,14 @@ async def _read(
         started_at=instant(info.start_time),
         execution_at=instant(info.execution_time),
         closed_at=when(info, "close_time"),
-        spec=spec,
-        carry=_carry(await decode(client, inputs[1])) if len(inputs) > 1 else Carry.fresh(),
-        raw_input=raw,
-        view=View.model_validate(memo[VIEW]) if VIEW in memo else None,
-        key_hashes=memo.get(IDEMPOTENCY, {}),
-        outcome=await decode(client, outcome) if outcome else None,
-        dependents=memo.get(DEPENDENTS, []),
+        spec=_lenient(JobSpec, value),
+        carry=(_lenient(Carry, await decode(client, inputs[1])) if len(inputs) > 1 else None)
+        or Carry.fresh(),
+        raw_input=value,
+        view=_lenient(View, memo.get(VIEW)),
+        key_hashes=_hashes(memo.get(IDEMPOTENCY)),
+        outcome=str(await decode(client, outcome)) if outcome else None,
+        dependents=_ids(memo.get(DEPENDENTS)),
         waiting=any(found.activity_type.name == PREDECESSORS for found in described.pending_activities),
         asks_for_pauses=any(
             found.activity_type.name == QUEUE_PAUSES for found in described.pending_activities
@@ -216,18 +223,20 @@ async def _read(
     )
 
 
-def _spec(value: Any) -> tuple[JobSpec | None, Any]:
+def _lenient(model: type[Model], value: Any) -> Model | None:
+    """What Duetime wrote, read back; `None` for what somebody else left in its place."""
     try:
-        return JobSpec.model_validate(value), None
+        return model.model_validate(value)
     except ValidationError:
-        return None, value
+        return None
 
 
-def _carry(value: Any) -> Carry:
-    try:
-        return Carry.model_validate(value)
-    except ValidationError:
-        return Carry.fresh()
+def _hashes(value: Any) -> dict[str, str]:
+    return {k: v for k, v in value.items() if isinstance(v, str)} if isinstance(value, dict) else {}
+
+
+def _ids(value: Any) -> list[str]:
+    return [job_id for job_id in value if isinstance(job_id, str)] if isinstance(value, list) else []
 
 
 async def _dispatched(client: Client, pending: PendingActivityInfo) -> Dispatched:
@@ -236,6 +245,7 @@ async def _dispatched(client: Client, pending: PendingActivityInfo) -> Dispatche
         activity_id=pending.activity_id,
         held=pending.state in _HELD,
         server_attempt=pending.attempt,
+        maximum_attempts=pending.maximum_attempts,
         scheduled_at=when(pending, "scheduled_time"),
         started_at=when(pending, "last_started_time"),
         heartbeat_at=when(pending, "last_heartbeat_time"),
@@ -256,8 +266,10 @@ def _decision(described: DescribeWorkflowExecutionResponse) -> Decision | None:
 
 
 def _text(failure: Failure) -> Error:
-    info = failure.application_failure_info
-    return Error(type=info.type or "Error", message=failure.message)
+    kind = failure.application_failure_info.type or "Error"
+    return Error(
+        type=cut(kind, limits.ERROR_TYPE_LENGTH), message=cut(failure.message, limits.ERROR_MESSAGE_LENGTH)
+    )
 
 
 async def _ending(client: Client, event: HistoryEvent | None) -> tuple[Ending | None, Error | None]:
@@ -285,5 +297,5 @@ async def _ending(client: Client, event: HistoryEvent | None) -> tuple[Ending | 
 
 def _as_ending(values: list[Any]) -> Ending | None:
     if values and isinstance(values[0], dict) and "result" in values[0]:
-        return Ending.model_validate(values[0])
+        return _lenient(Ending, values[0]) or Ending(result=values[0]["result"])
     return None

@@ -9,6 +9,8 @@ import json
 from enum import Enum, auto
 from typing import Any
 
+from fastapi import Request
+
 from api.jobs.facts import Facts
 from api.problems import Problem, invalid
 from duetime.contracts import limits
@@ -23,13 +25,24 @@ class Match(Enum):
 
 
 def check_key(key: str | None) -> str | None:
-    """`key` when it is one; a `422` problem otherwise."""
+    """`key` when it is one; a `422` problem otherwise.
+
+    ASCII alone: headers have no encoding of their own, so that the same accent would be another key elsewhere.
+    """
     if key is None:
         return None
-    if not 1 <= len(key) <= limits.IDEMPOTENCY_KEY_LENGTH or not key.isprintable():
-        bound = f"1 to {limits.IDEMPOTENCY_KEY_LENGTH} printable characters"
+    if not 1 <= len(key) <= limits.IDEMPOTENCY_KEY_LENGTH or not (key.isascii() and key.isprintable()):
+        bound = f"1 to {limits.IDEMPOTENCY_KEY_LENGTH} printable ASCII characters"
         raise invalid([{"pointer": "header Idempotency-Key", "message": f"must have {bound}"}])
     return key
+
+
+def key_of(request: Request) -> str | None:
+    """The key of a request; a `422` problem for one that is none, or for two."""
+    given = request.headers.getlist("idempotency-key")
+    if len(given) > 1:
+        raise invalid([{"pointer": "header Idempotency-Key", "message": "is there twice: send it once"}])
+    return check_key(given[0] if given else None)
 
 
 def hashes(key: str, body: Any) -> dict[str, str]:

@@ -4,9 +4,8 @@ The start carries a request id made of the run that is redriven, and the server 
 run that it made the first time: two redrives at once, or one that is repeated after a lost answer, make one run.
 """
 
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import Field
 from temporalio.api.common.v1 import Memo, Payloads, Priority, WorkflowExecution, WorkflowType
 from temporalio.api.enums.v1 import WorkflowIdConflictPolicy, WorkflowIdReusePolicy
 from temporalio.api.sdk.v1 import UserMetadata
@@ -18,26 +17,16 @@ from temporalio.service import RPCError, RPCStatusCode
 from api.jobs.facts import Facts
 from api.jobs.reading import Reader
 from api.jobs.state import record_of
-from api.patience import answer_in_time
+from api.patience import in_time
 from api.problems import Problem
 from duetime import attributes
-from duetime.contracts.job import Contract
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
 from duetime.contracts.record import IDEMPOTENCY, Record
+from duetime.contracts.requests import RedriveRequest
 from duetime.contracts.states import State
 from duetime.contracts.view import JobView
 from workflows.carry import Carry
 from workflows.reading import JOB
-
-
-class RedriveRequest(Contract):
-    """How to redrive: where to begin, and which run is meant when several may race."""
-
-    begin: Literal["checkpoint", "start"] = Field(
-        "start", alias="from", description="`checkpoint` hands the last checkpoint to the first attempt"
-    )
-    run_id: str | None = Field(None, max_length=100, description="refuse unless this is the job's newest run")
-    force: bool = Field(False, strict=True, description="also when the job has succeeded")
 
 
 class Redriver:
@@ -47,6 +36,11 @@ class Redriver:
         self._client = client
         self._reader = reader
 
+    def reading_with(self, reader: Reader) -> "Redriver":
+        """The same for whoever `reader` reads for."""
+        return Redriver(self._client, reader)
+
+    @in_time()
     async def redrive(self, job_id: str, request: RedriveRequest) -> JobView:
         """The job as it is with its new run; a `409` problem when it is open, succeeded, or another run's."""
         facts = await self._reader.facts(job_id)
@@ -64,10 +58,8 @@ class Redriver:
 
     async def _start(self, facts: Facts, request: RedriveRequest) -> None:
         try:
-            await answer_in_time(
-                self._client.workflow_service.start_workflow_execution(
-                    await self._request(facts, request), retry=True
-                )
+            await self._client.workflow_service.start_workflow_execution(
+                await self._request(facts, request), retry=True
             )
         except RPCError as error:
             if error.status is RPCStatusCode.ALREADY_EXISTS:
@@ -88,9 +80,11 @@ class Redriver:
                 "after": [],
             }
         )
+        record = record_of(facts)
         changes: dict[str, Any] = {
             "record": Record(
-                checkpoint=record_of(facts).checkpoint if request.begin == "checkpoint" else None
+                checkpoint=record.checkpoint if request.begin == "checkpoint" else None,
+                token_floor=record.highest_token,
             ),
             "idempotency_key": facts.idempotency_key,
             "priority": facts.view.priority if facts.view else None,

@@ -1,5 +1,7 @@
 """Small readers of Temporal's protocol messages."""
 
+import json
+import logging
 from datetime import UTC, datetime
 from typing import Any
 
@@ -7,6 +9,10 @@ from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 from temporalio.api.common.v1 import Payload, Payloads
 from temporalio.client import Client
+
+from duetime.contracts.json_value import readable
+
+log = logging.getLogger("duetime.api")
 
 
 def instant(stamp: Timestamp) -> datetime:
@@ -22,11 +28,19 @@ def when(message: Message, name: str) -> datetime | None:
 
 
 async def decode(client: Client, payload: Payload) -> Any:
-    """The JSON value in `payload`; text telling its encoding when it is not JSON."""
+    """The JSON value in `payload`, fit to be answered; text telling its encoding when it is not JSON."""
+    codec = client.data_converter.payload_codec
     try:
-        return (await client.data_converter.decode([payload]))[0]
+        if codec is not None:
+            (payload,) = await codec.decode([payload])
+        encoding = payload.metadata["encoding"]
+        if encoding == b"binary/null":
+            return None
+        if encoding.startswith(b"json/"):
+            return readable(json.loads(payload.data))
     except Exception:
-        return f"({payload.metadata.get('encoding', b'?').decode('ascii', 'replace')}, {len(payload.data)} bytes)"
+        log.debug("a payload cannot be read", exc_info=True)
+    return f"({payload.metadata.get('encoding', b'?').decode('ascii', 'replace')}, {len(payload.data)} bytes)"
 
 
 async def decode_all(client: Client, payloads: Payloads) -> list[Any]:

@@ -1,26 +1,18 @@
 """The kinds that workers announced, as this API instance knows them: read again when some seconds old."""
 
 import asyncio
-import json
 import time
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
-from typing import Any
 
-import jsonschema
-import referencing
 from temporalio.client import Client
 
 from api.patience import answer_in_time
-from duetime.contracts.explain import Fault
-from duetime.contracts.json_value import escape_pointer
 from duetime.contracts.kinds import KindEntry
 from duetime.registry import read_kinds
 
 #: Seconds: how old the knowledge may be, and how old when a kind or queue is missing in it.
 FRESH = 5.0
 FRESH_ENOUGH_TO_MISS = 1.0
-_FAULTS = 20
 
 
 class Known:
@@ -58,28 +50,3 @@ def _grouped(entries: Iterable[KindEntry]) -> dict[str, dict[str, KindEntry]]:
     for entry in entries:
         found.setdefault(entry.kind, {})[entry.queue] = entry
     return found
-
-
-def payload_faults(entry: KindEntry, payload: Mapping[str, Any]) -> list[Fault]:
-    """What the kind's JSON Schema finds wrong with a payload, as pointers into the submission."""
-    if entry.payload_schema is None:
-        return []
-    validator = _validator(_frozen(entry.payload_schema))
-    errors = sorted(validator.iter_errors(payload), key=lambda error: list(map(str, error.absolute_path)))
-    return [
-        {
-            "pointer": "/payload" + "".join(f"/{escape_pointer(str(step))}" for step in error.absolute_path),
-            "message": error.message[:500],
-        }
-        for error in errors[:_FAULTS]
-    ]
-
-
-def _frozen(schema: Mapping[str, Any]) -> str:
-    return json.dumps(schema, sort_keys=True)
-
-
-@lru_cache(maxsize=512)
-def _validator(schema: str) -> jsonschema.Draft202012Validator:
-    # An empty registry: a `$ref` to some address must not make the API fetch it.
-    return jsonschema.Draft202012Validator(json.loads(schema), registry=referencing.Registry())

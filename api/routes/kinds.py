@@ -1,54 +1,43 @@
 """`/v1/kinds`: what workers announced that they can run."""
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path
-from pydantic import BaseModel
 
 from api.jobs.manager import Jobs, jobs_of
 from api.problems import Problem, problem_responses
+from api.security.caller import Caller, WhoCalls
+from api.security.scopes import Scope, needs
 from api.strict import StrictRoute
-from duetime.contracts.kinds import KindEntry
+from duetime.contracts.kinds import KindEntry, KindList, KindView, ServedOn
 
 router = APIRouter(prefix="/v1/kinds", tags=["kinds"], route_class=StrictRoute)
 
 Manager = Annotated[Jobs, Depends(jobs_of)]
 
 
-class ServedOn(BaseModel):
-    """A kind on one queue: JSON Schema of its payload, and what a job has when its submission does not say."""
-
-    queue: str
-    payload_schema: dict[str, Any] | None
-    defaults: dict[str, Any]
-
-
-class KindView(BaseModel):
-    """A kind and the queues it was announced on."""
-
-    kind: str
-    description: str
-    queues: list[ServedOn]
-
-
-class KindList(BaseModel):
-    """All known kinds, by name."""
-
-    kinds: list[KindView]
-
-
 @router.get("", summary="Known kinds", operation_id="listKinds", responses=problem_responses(503))
-async def kinds(jobs: Manager) -> KindList:
+@needs(Scope.READ)
+async def kinds(jobs: Manager, caller: WhoCalls) -> KindList:
     known = await jobs.known.all()
-    return KindList(kinds=[_view(kind, list(entries.values())) for kind, entries in sorted(known.items())])
+    seen = ((kind, _seen(caller, entries)) for kind, entries in sorted(known.items()))
+    return KindList(kinds=[_view(kind, entries) for kind, entries in seen if entries])
 
 
 @router.get("/{kind:path}", summary="One kind", operation_id="getKind", responses=problem_responses(404, 503))
-async def one_kind(kind: Annotated[str, Path(max_length=200)], jobs: Manager) -> KindView:
-    entries = (await jobs.known.all()).get(kind)
+@needs(Scope.READ)
+async def one_kind(
+    kind: Annotated[str, Path(description="the kind's name", max_length=200)], jobs: Manager, caller: WhoCalls
+) -> KindView:
+    entries = _seen(caller, (await jobs.known.all()).get(kind, {}))
     if not entries:
         raise Problem(404, "not-found", "Not found", f"no worker ever announced the kind {kind!r}")
-    return _view(kind, list(entries.values()))
+    return _view(kind, entries)
+
+
+def _seen(caller: Caller, entries: Mapping[str, KindEntry]) -> list[KindEntry]:
+    return [entry for entry in entries.values() if caller.may_see(entry.kind, entry.queue)]
 
 
 def _view(kind: str, entries: list[KindEntry]) -> KindView:

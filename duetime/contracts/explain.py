@@ -9,6 +9,11 @@ from pydantic import BaseModel, ValidationError
 from duetime.contracts.json_value import JsonValueError, escape_pointer
 from duetime.contracts.record import cut
 
+#: Enough for a person. Input made of faults alone must not keep a program busy with explaining them, nor the network
+#: with telling them.
+FAULTS = 100
+_POINTER = 500
+_LONGEST_FIELD_NAME = 64
 _FAULTS_IN_A_LINE = 10
 _POINTER_IN_A_LINE = 200
 
@@ -27,8 +32,19 @@ def explain(error: ValidationError, model: type[BaseModel] | None = None, value:
     a union, the tag of a discriminated one).
     """
     details = error.errors(include_url=False, include_input=False)
+    return bounded(_explained(details[:FAULTS], model, value), len(details))
+
+
+def bounded(faults: Sequence[Fault], total: int) -> list[Fault]:
+    """The first of `faults`, and how many of all the `total` are not told."""
+    more = total - FAULTS
+    untold: list[Fault] = [{"pointer": "", "message": f"and {more:,} more faults"}] if more > 0 else []
+    return [*faults[:FAULTS], *untold]
+
+
+def _explained(details: Sequence[Any], model: type[BaseModel] | None, value: Any) -> list[Fault]:
     if isinstance(value, dict | list):
-        details = [{**detail, "loc": _within(value, detail["loc"], detail["type"])} for detail in details]
+        return [_fault(detail, _within(value, detail["loc"], detail["type"]), model) for detail in details]
     return [explain_one(detail, model) for detail in details]
 
 
@@ -36,17 +52,18 @@ def _within(value: Any, steps: Sequence[Any], kind: str) -> tuple[Any, ...]:
     """The steps of `steps` that lead somewhere in `value`; a missing field leads to where it belongs."""
     kept = []
     for step in steps:
-        try:
+        if (isinstance(value, dict) and step in value) or (isinstance(value, list) and isinstance(step, int)):
             value = value[step]
-        except (KeyError, IndexError, TypeError):
-            continue
-        kept.append(step)
+            kept.append(step)
     return (*kept, steps[-1]) if kind == "missing" and steps else tuple(kept)
 
 
 def explain_one(detail: Any, model: type[BaseModel] | None) -> Fault:
     """One entry of pydantic's `errors()` as a fault."""
-    steps = [step for step in detail["loc"] if not _is_union_branch(step)]
+    return _fault(detail, [step for step in detail["loc"] if not _is_union_branch(step)], model)
+
+
+def _fault(detail: Any, steps: Sequence[Any], model: type[BaseModel] | None) -> Fault:
     pointer = "".join(f"/{escape_pointer(str(step))}" for step in steps)
     message = str(detail["msg"]).removeprefix("Value error, ")
     cause = detail.get("ctx", {}).get("error")
@@ -56,7 +73,7 @@ def explain_one(detail: Any, model: type[BaseModel] | None) -> Fault:
         message = _unknown(str(steps[-1]), _fields(model, steps[:-1]))
     elif detail["type"] == "missing":
         message = "is required"
-    return {"pointer": pointer, "message": message}
+    return {"pointer": cut(pointer, _POINTER), "message": message}
 
 
 def _is_union_branch(step: Any) -> bool:
@@ -75,8 +92,8 @@ def _fields(model: type[BaseModel], steps: Iterable[Any]) -> list[str]:
 
 
 def _unknown(name: str, known: list[str]) -> str:
-    nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    if nearest:
+    close = difflib.get_close_matches if len(name) <= _LONGEST_FIELD_NAME else None
+    if close and (nearest := close(name, known, n=1, cutoff=0.5)):
         return f"unknown field; did you mean `{nearest[0]}`?"
     return (
         f"unknown field; known are {', '.join(f'`{field}`' for field in known)}" if known else "unknown field"
@@ -90,5 +107,4 @@ def one_line(faults: Iterable[Fault]) -> str:
         f"{cut(fault['pointer'], _POINTER_IN_A_LINE) or 'the job'}: {fault['message']}"
         for fault in found[:_FAULTS_IN_A_LINE]
     ]
-    more = [f"and {len(found) - len(told):,} more"] if len(found) > len(told) else []
-    return "; ".join(told + more)
+    return "; ".join([*told, "and more"] if len(found) > len(told) else told)

@@ -7,6 +7,8 @@ KIND_LENGTH = 100
 QUEUE_LENGTH = 200
 TAGS = 20
 AFTER = 100
+#: Jobs that one job tells of its end; their ids are in its memo, again with each that joins.
+DEPENDENTS = 200
 TAG_LENGTH = 64
 FAIRNESS_KEY_BYTES = 64
 FAIRNESS_WEIGHT = (0.001, 1000.0)
@@ -45,9 +47,12 @@ UNACKNOWLEDGED_ATTEMPTS = 10
 ERROR_MESSAGE_LENGTH = 2_000
 ERROR_STACK_LENGTH = 8_000
 ERROR_TYPE_LENGTH = 200
-#: Attempts kept with their stack; the older ones keep a short message.
+#: Attempts kept with their stack; the older ones keep a short message, and those before them hardly any, so that the
+#: longest record stays well below what the engine takes.
 DETAILED_ATTEMPTS = 10
+BRIEF_ATTEMPTS = 100
 BRIEF_MESSAGE_LENGTH = 200
+SHORTEST_MESSAGE_LENGTH = 40
 
 #: The task queue of workflows; queues of jobs cannot begin with this word.
 ORCHESTRATION_QUEUE = "duetime"

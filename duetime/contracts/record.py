@@ -6,12 +6,13 @@ workflow's result or error. All of it is plain JSON, readable in the Temporal We
 """
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from duetime.contracts import limits
+from duetime.contracts.instants import EPOCH
 from duetime.contracts.states import FREE, AttemptOutcome
 
 
@@ -35,8 +36,8 @@ class Attempt(Part):
     number: int
     fencing_token: int | None = None
     worker: str | None = None
-    started_at: datetime | None = None
-    finished_at: datetime | None = None
+    started_at: AwareDatetime | None = None
+    finished_at: AwareDatetime | None = None
     outcome: AttemptOutcome = AttemptOutcome.RUNNING
     error: Error | None = None
     #: Which activity of the workflow carried it; the server's history knows the rest under that id.
@@ -56,7 +57,7 @@ class Progress(Part):
     done: float
     total: float | None = None
     message: str | None = None
-    at: datetime | None = None
+    at: AwareDatetime | None = None
 
 
 class Record(Part):
@@ -65,6 +66,21 @@ class Record(Part):
     attempts: list[Attempt] = []
     checkpoint: Any = None
     progress: Progress | None = None
+    #: The highest fencing token of earlier runs under the job's id.
+    token_floor: int = 0
+
+    @property
+    def highest_token(self) -> int:
+        """The highest fencing token known of this job, 0 when there is none."""
+        return max([self.token_floor, *(attempt.fencing_token or 0 for attempt in self.attempts)])
+
+    def token_at(self, dispatched: datetime) -> int:
+        """The fencing token of the next attempt, which the server dispatched then.
+
+        That time in microseconds since 1970. Were the server's clock to step back, it would still be above all that
+        are known here.
+        """
+        return max((dispatched - EPOCH) // timedelta(microseconds=1), self.highest_token + 1)
 
     @property
     def used(self) -> int:
@@ -93,6 +109,14 @@ class Record(Part):
             earlier = earlier[:-1]
         return self.model_copy(update={"attempts": shorten([*earlier, attempt])})
 
+    def given_up(self, now: datetime) -> "Record":
+        """This record with an attempt that still runs closed as cancelled: nobody takes its answer any more."""
+        last = self.attempts[-1] if self.attempts else None
+        if last is None or last.outcome is not AttemptOutcome.RUNNING:
+            return self
+        changes = {"outcome": AttemptOutcome.CANCELLED, "finished_at": now}
+        return self.with_attempt(last.model_copy(update=changes))
+
     def compact(self) -> dict[str, Any]:
         """As JSON without defaults, for histories and heartbeats."""
         return self.model_dump(mode="json", exclude_defaults=True)
@@ -109,13 +133,24 @@ def shorten(attempts: Sequence[Attempt]) -> list[Attempt]:
     if excess > 0:
         spare = {attempt.number for attempt in [a for a in kept if a.is_free][:excess]}
         kept = [attempt for attempt in kept if attempt.number not in spare]
-    older = len(kept) - limits.DETAILED_ATTEMPTS
-    for index in range(max(0, older)):
-        error = kept[index].error
-        if error and (error.stack or len(error.message) > limits.BRIEF_MESSAGE_LENGTH):
-            brief = Error(type=error.type, message=cut(error.message, limits.BRIEF_MESSAGE_LENGTH))
-            kept[index] = kept[index].model_copy(update={"error": brief})
+    for index in range(max(0, len(kept) - limits.DETAILED_ATTEMPTS)):
+        old = index < len(kept) - limits.BRIEF_ATTEMPTS
+        kept[index] = _briefly(
+            kept[index], limits.SHORTEST_MESSAGE_LENGTH if old else limits.BRIEF_MESSAGE_LENGTH
+        )
     return kept
+
+
+def _briefly(attempt: Attempt, length: int) -> Attempt:
+    error = attempt.error
+    if error is None or (error.stack is None and len(error.message) <= length + _MARKER):
+        return attempt
+    brief = Error(type=cut(error.type, length), message=cut(error.message, length))
+    return attempt.model_copy(update={"error": brief})
+
+
+#: How long the marker of a cut text may be: what was cut once is not cut again for its marker.
+_MARKER = 40
 
 
 def cut(text: str, length: int) -> str:
@@ -133,8 +168,8 @@ class Assignment(Part):
     kind: str
     queue: str
     idempotency_key: str
-    due_at: datetime
-    nominal_time: datetime | None = None
+    due_at: AwareDatetime
+    nominal_time: AwareDatetime | None = None
     schedule_id: str | None = None
     pipeline_id: str | None = None
     max_attempts: int
@@ -147,6 +182,11 @@ class Assignment(Part):
     timeout: float
     lease: float
     record: Record = Record()
+
+    def compact(self) -> dict[str, Any]:
+        """As JSON: what every handler may need is always there, what only our runtime reads when it says something."""
+        always = {"attempts_used": self.attempts_used, "dispatch": self.dispatch}
+        return self.model_dump(mode="json", exclude_defaults=True) | always
 
 
 class Sign(Part):
@@ -215,12 +255,12 @@ class Ending(Part):
 class View(Part):
     """What the workflow publishes in its memo when it leaves the straight path: read with the execution, exact."""
 
-    due_at: datetime | None = None
+    due_at: AwareDatetime | None = None
     #: When the last of the jobs that it comes after had succeeded.
-    ready_at: datetime | None = None
+    ready_at: AwareDatetime | None = None
     priority: int | None = None
     #: Set while a timer of the workflow runs before the next attempt.
-    next_attempt_at: datetime | None = None
+    next_attempt_at: AwareDatetime | None = None
     #: Why: `no_handler`, `lease_lost`, `interrupted`, `snoozed`, `timed_out`.
     reason: str | None = None
     record: Record = Record()

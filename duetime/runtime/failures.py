@@ -4,6 +4,7 @@ Objects never travel: an exception that cannot be rebuilt elsewhere (or whose ow
 the job with it. The engine drops a failure of more than 4 MB and lets the attempt hang instead.
 """
 
+import re
 import traceback
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +21,7 @@ from duetime.contracts.states import ErrorType
 from duetime.outcomes import Reject
 
 _RUNTIME = Path(__file__).parent
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def describe(error: BaseException) -> Error:
@@ -61,11 +63,11 @@ def _stack(error: BaseException) -> str:
         text = "".join(traceback.format_exception(type(error), error, frames, limit=-30))
     except BaseException:
         text = "".join(traceback.format_tb(frames, limit=-30))
-    text = sendable(text)
+    text = _readable(text)
     if len(text) <= limits.ERROR_STACK_LENGTH:
         return text
     # An exception with megabytes of text repeats them at the end of its stack: keep the frames.
-    return sendable("".join(traceback.format_tb(frames, limit=-30)))[-limits.ERROR_STACK_LENGTH :]
+    return _readable("".join(traceback.format_tb(frames, limit=-30)))[-limits.ERROR_STACK_LENGTH :]
 
 
 def _own_frames(frames: TracebackType | None) -> TracebackType | None:
@@ -76,4 +78,9 @@ def _own_frames(frames: TracebackType | None) -> TracebackType | None:
 
 
 def _clean(text: Any, length: int) -> str:
-    return cut(sendable(str(text)), length)
+    return cut(_readable(str(text)), length)
+
+
+def _readable(text: str) -> str:
+    """Text that any terminal and any log can show: no control characters but line ends and tabs."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", sendable(text))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import lists, text
 
-from activities.http.retry_after import retry_after
+from duetime.retry_after import retry_after
 
 NOW = datetime(2026, 10, 21, 7, 27, 0, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -1,6 +1,6 @@
 """What becomes of a job after an activity ended: pure functions of the facts, carried out by the workflow."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum, auto
 from typing import Any, assert_never
@@ -84,6 +84,8 @@ class Situation:
     chance: float
     #: How many workers in a row had no handler for the kind.
     unhandled: int = 0
+    #: The record as it was seen on the server before the activity was cancelled.
+    seen: Record = field(default_factory=Record)
 
 
 def after_end(ended: Ended, situation: Situation) -> Step:
@@ -125,11 +127,21 @@ def after_bad_result(fault: ValueError, situation: Situation) -> Fail:
     return Fail(error, _with_end(situation.record, attempt, situation, AttemptOutcome.FAILED))
 
 
+def abandoned(situation: Situation) -> Record:
+    """The record of a job whose handler did not stop in the time that it was given."""
+    record = _most_known(situation.record, situation.seen)
+    return _with_end(record, _last_attempt(record, situation.dispatch), situation, AttemptOutcome.CANCELLED)
+
+
 def _told(ended: Ended, situation: Situation) -> Record:
-    """The worker's record where it has one: a worker that never began an attempt knows less than we do."""
-    if ended.sign is not None and ended.sign.record.attempts:
-        return ended.sign.record
-    return situation.record
+    """The worker's own record where it told one, else the best that is known."""
+    known = _most_known(situation.record, situation.seen)
+    return _most_known(ended.sign.record, known) if ended.sign and ended.sign.record.attempts else known
+
+
+def _most_known(one: Record, other: Record) -> Record:
+    """The record that knows of more attempts; the first of two that know of as many."""
+    return other if other.next_number > one.next_number else one
 
 
 def _after_failure(ended: Ended, record: Record, situation: Situation) -> Step:
@@ -155,6 +167,10 @@ def _after_failure(ended: Ended, record: Record, situation: Situation) -> Step:
             return _after_timeout(ended, record, situation)
         case AttemptOutcome.LEASE_LOST:
             return _after_lost_lease(ended, record, situation)
+        case AttemptOutcome.FAILED if (
+            ended.sign.delay is not None
+        ):  # the server's count was at its end, not ours
+            return Again(timedelta(seconds=ended.sign.delay), "failed", record)
     said = last.error if last else None
     return Fail(said or Error(type=ended.type or "Error", message=ended.message), record)
 

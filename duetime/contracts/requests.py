@@ -8,7 +8,7 @@ from pydantic import Field, field_validator, model_validator
 from duetime.contracts import limits
 from duetime.contracts.instants import format_instant
 from duetime.contracts.job import Contract, DueTime, JobSpec, Span
-from duetime.contracts.json_value import check_json
+from duetime.contracts.json_value import JsonValueError, check_json
 
 _NOT_BUILT = {
     "notify": "notifications are not available yet",
@@ -28,7 +28,7 @@ class Submission(JobSpec):
     def _not_built(cls, value: Any) -> Any:
         for name, why in _NOT_BUILT.items():
             if isinstance(value, dict) and name in value:
-                raise ValueError(f"`{name}`: {why}")
+                raise JsonValueError(f"/{name}", why)
         return value
 
     @field_validator("payload")
@@ -67,3 +67,13 @@ class CancelRequest(Contract):
     mode: Literal["graceful", "force"] = "graceful"
     grace: Annotated[Span, Field(le=timedelta(hours=1))] = timedelta(seconds=30)
     reason: Annotated[str, Field(max_length=500)] | None = None
+
+
+class RedriveRequest(Contract):
+    """How to redrive: where to begin, and which run is meant when several may race."""
+
+    begin: Literal["checkpoint", "start"] = Field(
+        "start", alias="from", description="`checkpoint` hands the last checkpoint to the first attempt"
+    )
+    run_id: str | None = Field(None, max_length=100, description="refuse unless this is the job's newest run")
+    force: bool = Field(False, strict=True, description="also when the job has succeeded")

@@ -2,7 +2,7 @@
 formats.
 
 Nothing else is accepted. `int()` would take `+5` and Arabic digits, and the date parsers of the library would
-take zones that HTTP does not have and give back naive values. What does not parse is ignored: the job's own
+take zones that HTTP does not have and give back naive values. What does not parse is ignored: the caller's own
 back-off holds.
 """
 
@@ -27,7 +27,7 @@ _DATES = tuple(
 
 
 def retry_after(lines: Sequence[str], now: datetime, longest: timedelta) -> timedelta | None:
-    """How long the receiver asks to be left alone, at most `longest`.
+    """How long a server asks to be left alone, at most `longest`.
 
     `lines` are the values of all `Retry-After` fields of the answer, `now` is an aware time. `None` when
     there is nothing to honour: no field, more than one (it is not a list), not valid, `0`, or a date that has
