@@ -16,7 +16,7 @@ TAKEN = {
     "a program": {},
     "a page of ours": {"Sec-Fetch-Site": "same-origin", "Origin": "http://localhost"},
     "typed by hand": {"Sec-Fetch-Site": "none"},
-    "an old browser on a page of ours": {"Origin": "http://API.test"},
+    "an old browser on a page of ours": {"Origin": "http://LOCALHOST"},
 }
 
 
