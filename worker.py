@@ -6,7 +6,6 @@ python worker.py [--queues a,b] [--handlers my.module,…] [--no-workflows] [--a
 import argparse
 import asyncio
 import logging
-import signal
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -23,12 +22,16 @@ from duetime.contracts.job import Queue
 from duetime.engine import prepare_namespace
 from duetime.handlers import Handler, HandlerFault, find_handlers
 from duetime.logs import set_up_logs
-from duetime.process import EXIT_USAGE, run_main
+from duetime.observe.runtime import RuntimeFault, set_up_runtime
+from duetime.process import EXIT_USAGE, run_main, stop_on_signals
 from duetime.settings import Settings, settings_or_exit
 from duetime.worker import Worker
 from workflows.worker import orchestrator
 
 log = logging.getLogger("duetime.worker")
+
+#: Seconds after the grace for handlers to clean up and for telling the server; then the process ends all the same.
+LAST_RESORT = 15.0
 
 Parsed = TypeVar("Parsed")
 
@@ -115,6 +118,12 @@ def handlers_of(options: argparse.Namespace, settings: Settings) -> dict[str, Ha
     return find_handlers([*builtin, *options.handlers])
 
 
+def metrics_address(settings: Settings) -> str | None:
+    """Where the metrics of this worker are shown, if anywhere."""
+    host = f"[{settings.metrics_host}]" if ":" in settings.metrics_host else settings.metrics_host
+    return f"{host}:{settings.metrics_port}" if settings.metrics_port is not None else None
+
+
 async def serve(
     client: Client, handlers: Mapping[str, Handler], options: argparse.Namespace, stop: asyncio.Event
 ) -> None:
@@ -137,7 +146,7 @@ async def serve(
 
 async def main() -> int:
     settings = settings_or_exit()
-    set_up_logs(settings.log_level)
+    set_up_logs(settings.log_level, settings.log_format, settings.secrets)
     options = parse_arguments(sys.argv[1:], settings)
     sys.path.insert(0, "")
     try:
@@ -145,9 +154,12 @@ async def main() -> int:
     except HandlerFault as fault:
         print(f"worker.py: {fault}", file=sys.stderr)
         return EXIT_USAGE
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    try:
+        set_up_runtime(metrics=metrics_address(settings))
+    except RuntimeFault as fault:
+        print(f"worker.py: {fault}: set DUETIME_METRICS_PORT to another port", file=sys.stderr)
+        return EXIT_USAGE
+    stop = stop_on_signals(options.grace.total_seconds() + LAST_RESORT)
     client = await unless(stop, reach(settings))
     if client is not None:
         await serve(client, handlers, options, stop)
@@ -156,7 +168,7 @@ async def main() -> int:
 
 async def reach(settings: Settings) -> Client:
     """A client of a namespace that is fit for jobs, however long its server takes to come up."""
-    client = await connect_patiently(settings.temporal_target, settings.temporal_namespace)
+    client = await connect_patiently(settings.temporal)
     await prepare_namespace(client)
     return client
 

@@ -7,13 +7,14 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 from temporalio.service import RPCError, RPCStatusCode
 
-from duetime.contracts.explain import Fault, explain_one
+from duetime.contracts.explain import FAULTS, Fault, bounded, explain_one
 from duetime.contracts.json_value import JsonTooLarge
+from duetime.contracts.problem import PROBLEM_TYPE
 
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 
@@ -22,21 +23,43 @@ log = logging.getLogger("duetime.api")
 MEDIA_TYPE = "application/problem+json"
 
 
-class FaultModel(BaseModel):
-    """One bad field; `pointer` is a JSON pointer (RFC 6901) into the body, or names a header or parameter."""
-
-    pointer: str
-    message: str
-
-
-class ProblemModel(BaseModel):
-    """RFC 9457: what went wrong, and the way out."""
-
-    type: str = Field(examples=["urn:duetime:problem:invalid"])
-    title: str
-    status: int
-    detail: str
-    errors: list[FaultModel] | None = None
+#: For the OpenAPI document, by component.
+PROBLEM_SCHEMAS: dict[str, Any] = {
+    "Fault": {
+        "type": "object",
+        "description": "One bad field.",
+        "required": ["pointer", "message"],
+        "properties": {
+            "pointer": {
+                "type": "string",
+                "description": "a JSON pointer (RFC 6901) into the body, or `header`, `query` or `path` and a name",
+            },
+            "message": {"type": "string"},
+        },
+    },
+    "Problem": {
+        "type": "object",
+        "description": "RFC 9457: what went wrong, and the way out. Some types have more members: `job`, `state`, "
+        "`reason`.",
+        "required": ["type", "title", "status", "detail"],
+        "properties": {
+            "type": {"type": "string", "format": "uri", "description": f"begins with `{PROBLEM_TYPE}`"},
+            "title": {"type": "string"},
+            "status": {"type": "integer", "minimum": 400, "maximum": 599},
+            "detail": {"type": "string", "description": "for people; do not parse it"},
+            "errors": {"type": "array", "items": {"$ref": "#/components/schemas/Fault"}},
+        },
+        "examples": [
+            {
+                "type": "urn:duetime:problem:invalid",
+                "title": "Invalid field",
+                "status": 422,
+                "detail": "/dealy: unknown field; did you mean `delay`?",
+                "errors": [{"pointer": "/dealy", "message": "unknown field; did you mean `delay`?"}],
+            }
+        ],
+    },
+}
 
 
 class Problem(Exception):
@@ -60,7 +83,7 @@ class Problem(Exception):
     def body(self) -> dict[str, Any]:
         errors = {"errors": self.errors} if self.errors else {}
         return {
-            "type": f"urn:duetime:problem:{self.name}",
+            "type": PROBLEM_TYPE + self.name,
             "title": self.title,
             "status": self.status,
             "detail": self.detail,
@@ -103,10 +126,22 @@ def unavailable(detail: str, reason: str = "temporal_unreachable", retry_after: 
 def from_rpc(error: RPCError) -> Problem:
     """What an answer of Temporal's frontend means to a caller of ours."""
     match error.status:
+        case RPCStatusCode.NOT_FOUND if _is_about_the_namespace(error):
+            detail = f"{error.message[:300]} Create it, or set DUETIME_TEMPORAL_NAMESPACE"
+            return unavailable(detail, "namespace_missing", retry_after=10)
         case RPCStatusCode.NOT_FOUND:
             return unknown("nothing is known under this id")
         case RPCStatusCode.RESOURCE_EXHAUSTED:
             return unavailable("Temporal is at its limits; repeat with the same id or key", "temporal_busy")
+        case RPCStatusCode.INVALID_ARGUMENT if "no mapping defined for search attribute" in error.message:
+            detail = (
+                "the namespace lacks the search attributes of jobs; a worker adds them when it starts "
+                "(`python worker.py`)"
+            )
+            return unavailable(detail, "namespace_unprepared", retry_after=10)
+        case RPCStatusCode.PERMISSION_DENIED | RPCStatusCode.UNAUTHENTICATED:
+            detail = "the Temporal server refuses this API's credentials; its operators can mend that"
+            return unavailable(detail, "temporal_refuses", retry_after=10)
         case RPCStatusCode.INVALID_ARGUMENT:
             return Problem(422, "refused", "Refused by Temporal", error.message)
     return unavailable(
@@ -114,10 +149,14 @@ def from_rpc(error: RPCError) -> Problem:
     )
 
 
-#: What every route may answer besides its own, for the OpenAPI document.
+def _is_about_the_namespace(error: RPCError) -> bool:
+    found = error.grpc_status.details
+    return any(detail.type_url.endswith("NamespaceNotFoundFailure") for detail in found)
+
+
 def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """OpenAPI entries for these statuses, all problem documents."""
-    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemModel"}}}
+    """OpenAPI entries for these statuses, all problem documents. What reading a request may answer is added anyway."""
+    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     return {status: {"description": _TITLES[status], "content": content} for status in statuses}
 
 
@@ -126,6 +165,8 @@ _TITLES = {
     401: "No or wrong key",
     403: "Not allowed",
     404: "Unknown id",
+    405: "Method not allowed",
+    408: "Too slow",
     409: "Conflict of state",
     412: "Stale token",
     413: "Too large",
@@ -187,7 +228,8 @@ def _not_allowed(request: Request) -> Problem:
 def _request_faults(request: Request, error: RequestValidationError) -> list[Fault]:
     """Faults of a request: pointers into the body, names for headers and parameters."""
     found: list[Fault] = []
-    for detail in error.errors():
+    details = error.errors()
+    for detail in details[:FAULTS]:
         place, *steps = detail["loc"]
         model = _body_model(request) if place == "body" else None
         fault = explain_one({**detail, "loc": tuple(steps)}, model)
@@ -196,7 +238,7 @@ def _request_faults(request: Request, error: RequestValidationError) -> list[Fau
             name = name.title() if place == "header" else name
             fault = {"pointer": f"{place} {name}", "message": fault["message"]}
         found.append(fault)
-    return found
+    return bounded(found, len(details))
 
 
 def _body_model(request: Request) -> type[BaseModel] | None:

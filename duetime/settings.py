@@ -11,15 +11,17 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Mapping
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
+from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from duetime.process import EXIT_USAGE, exit_process
+from duetime.target import Target, Tls
 
 PREFIX = "DUETIME_"
 ENV_FILE = ".env"
@@ -59,6 +61,10 @@ def _is_address(value: str | None) -> str | None:
     return value
 
 
+def _is_ip(value: str) -> str:
+    return str(ip_address(value))
+
+
 def _networks_or_names(values: tuple[str, ...]) -> tuple[str, ...]:
     for value in values:
         try:
@@ -67,6 +73,18 @@ def _networks_or_names(values: tuple[str, ...]) -> tuple[str, ...]:
             if not re.fullmatch(r"(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", value, re.ASCII):
                 raise
     return values
+
+
+def _is_file(value: Path | None) -> Path | None:
+    if value is not None and not value.is_file():
+        raise ValueError
+    return value
+
+
+def _is_one_word(value: SecretStr | None) -> SecretStr | None:
+    if value is not None and not re.fullmatch(r"[!-~]+", value.get_secret_value()):
+        raise ValueError
+    return value
 
 
 def _has_scheme(value: SecretStr | None) -> SecretStr | None:
@@ -78,6 +96,8 @@ def _has_scheme(value: SecretStr | None) -> SecretStr | None:
 # What a value may be, said once: the description of a type is also the text of its refusal.
 _NAME = r"[A-Za-z0-9._:-]{1,200}"
 _Port = Annotated[int, Field(ge=1, le=65_535, description="a port from 1 to 65535")]
+_Ip = Annotated[str, AfterValidator(_is_ip), Field(description="an IP address of this machine")]
+_OwnPort = Annotated[int | None, Field(ge=1, le=65_535, description="a port from 1 to 65535")]
 _Address = Annotated[
     str | None,
     AfterValidator(_is_address),
@@ -112,6 +132,33 @@ _Modules = Annotated[
     Field(description="importable module names, comma-separated, such as my_app.handlers"),
 ]
 _Switch = Annotated[bool, Field(description="true or false")]
+_Tls = Annotated[bool | None, Field(description="true or false")]
+_Pem = Annotated[
+    Path | None, AfterValidator(_is_file), Field(description="the path of a PEM file that is there")
+]
+_ServerName = Annotated[
+    str | None,
+    Field(pattern=r"^[A-Za-z0-9._-]+$", description="the name that the server's certificate is made out to"),
+]
+_TemporalKey = Annotated[
+    SecretStr | None,
+    AfterValidator(_is_one_word),
+    Field(description="an API key of Temporal: printable ASCII without spaces"),
+]
+_KeysFile = Annotated[
+    Path | None, Field(description="the path of a keys file, as `python -m api.keys create` makes it")
+]
+_Names = Annotated[
+    tuple[str, ...],
+    NoDecode,
+    BeforeValidator(_split),
+    _each(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*"),
+    Field(description="host names, comma-separated, such as api-1,jobs.internal"),
+]
+_Rate = Annotated[
+    int, Field(ge=0, le=1_000_000, description="requests a second, as a whole number; 0 for no limit")
+]
+_Count = Annotated[int, Field(ge=1, le=1_000_000, description="a whole number from 1")]
 _Hosts = Annotated[
     tuple[str, ...],
     NoDecode,
@@ -126,6 +173,11 @@ _Secrets = Annotated[
     Field(
         description="secrets of Standard Webhooks, comma-separated, such as whsec_… (24 to 64 bytes in base64)"
     ),
+]
+_LogForm = Annotated[
+    Literal["text", "json"],
+    BeforeValidator(_lower),
+    Field(description="text or json"),
 ]
 _LogLevel = Annotated[
     Literal["debug", "info", "warning", "error"],
@@ -144,6 +196,13 @@ class Settings(BaseSettings):
     #: The Temporal frontend; `None` lets `make run` start the embedded server.
     temporal_address: _Address = None
     temporal_namespace: _Namespace = "default"
+    #: TLS, on as soon as one of the others is set; a client certificate needs its key.
+    temporal_tls: _Tls = None
+    temporal_tls_ca: _Pem = None
+    temporal_tls_cert: _Pem = None
+    temporal_tls_key: _Pem = None
+    temporal_tls_server_name: _ServerName = None
+    temporal_api_key: _TemporalKey = None
 
     #: The embedded server: its ports on 127.0.0.1, and its program when it is not where one looks first.
     temporal_port: _Port = 7233
@@ -152,6 +211,14 @@ class Settings(BaseSettings):
 
     api_host: _Host = "127.0.0.1"
     api_port: _Port = 8000
+    #: Who may call; without it the API answers loopback alone, or everybody when `api_open` says so.
+    api_keys_file: _KeysFile = None
+    api_open: _Switch = False
+    api_names: _Names = ()
+    #: For each key, and each API instance: requests a second, and long calls at once.
+    api_rate: _Rate = 100
+    api_waits: _Count = 100
+    api_connections: _Count = 1000
 
     data_dir: _Directory = Path(".duetime")
     #: The effect ledger's database, whose address may hold a password; read it with `ledger_address`.
@@ -168,12 +235,35 @@ class Settings(BaseSettings):
     #: Keys that sign the requests of the kind `http` (Standard Webhooks); several while one is rotated.
     webhook_secrets: _Secrets = ()
 
+    #: Where a worker shows its metrics; nowhere without a port.
+    metrics_host: _Ip = "127.0.0.1"
+    metrics_port: _OwnPort = None
+
     log_level: _LogLevel = "info"
+    log_format: _LogForm = "text"
 
     @property
     def temporal_target(self) -> str:
         """Where workers and the API find Temporal, whoever started it."""
         return self.temporal_address or LOCAL_TEMPORAL
+
+    @property
+    def temporal(self) -> Target:
+        """How workers and the API reach Temporal."""
+        tls = Tls(
+            ca=self.temporal_tls_ca,
+            cert=self.temporal_tls_cert,
+            key=self.temporal_tls_key,
+            server_name=self.temporal_tls_server_name,
+        )
+        key = self.temporal_api_key
+        wanted = self.temporal_tls if self.temporal_tls is not None else tls != Tls() or key is not None
+        return Target(
+            self.temporal_target,
+            self.temporal_namespace,
+            tls=tls if wanted else None,
+            api_key=key.get_secret_value() if key else None,
+        )
 
     @property
     def ledger_address(self) -> str:
@@ -182,16 +272,57 @@ class Settings(BaseSettings):
             return self.ledger_url.get_secret_value()
         return f"sqlite:///{self.data_dir / 'ledger.db'}"
 
+    @property
+    def secrets(self) -> list[str]:
+        """What no log may show: every secret, and the passwords in addresses."""
+        values = [getattr(self, name) for name in type(self).model_fields]
+        found = [one for value in values for one in (value if isinstance(value, tuple) else [value])]
+        texts = [secret.get_secret_value() for secret in found if isinstance(secret, SecretStr)]
+        return texts + [password for text in texts if (password := _password(text))]
+
     @model_validator(mode="after")
     def _own_ports(self) -> Self:
-        """Beside an embedded server all three listeners are on this machine."""
+        """Beside an embedded server all listeners are on this machine."""
         taken: dict[int, str] = {}
-        for field in ("temporal_port", "ui_port", "api_port") if self.temporal_address is None else ():
+        fields = ("temporal_port", "ui_port", "api_port", "metrics_port")
+        for field in fields if self.temporal_address is None else ():
             port = getattr(self, field)
             if port in taken:
                 raise ValueError(f"{variable(field)}: {port} is {taken[port]} already; give each its own")
             taken[port] = variable(field)
         return self
+
+    @model_validator(mode="after")
+    def _whole_tls(self) -> Self:
+        """What belongs together is there together, and nothing secret goes out in the clear."""
+        names = ("tls_ca", "tls_cert", "tls_key", "tls_server_name", "api_key")
+        given = [
+            variable(f"temporal_{name}") for name in names if getattr(self, f"temporal_{name}") is not None
+        ]
+        if self.temporal_tls is False and given:
+            raise ValueError(
+                f"{given[0]}: it needs TLS, which DUETIME_TEMPORAL_TLS switches off; leave one out"
+            )
+        if (self.temporal_tls_cert is None) != (self.temporal_tls_key is None):
+            have, lack = sorted(
+                ("temporal_tls_cert", "temporal_tls_key"), key=lambda name: getattr(self, name) is None
+            )
+            raise ValueError(
+                f"{variable(have)}: set {variable(lack)} too: a certificate and its key go together"
+            )
+        if (given or self.temporal_tls) and self.temporal_address is None:
+            named = given[0] if given else variable("temporal_tls")
+            raise ValueError(
+                f"{named}: name the server in DUETIME_TEMPORAL_ADDRESS; the embedded one speaks no TLS"
+            )
+        return self
+
+
+def _password(address: str) -> str | None:
+    try:
+        return urlsplit(address).password
+    except ValueError:
+        return None
 
 
 def variable(field: str) -> str:

@@ -51,13 +51,20 @@ def plan_start(job: JobSpec, job_id: str, now: datetime) -> Start:
 
 
 async def begin(
-    client: Client, start: Start, take: Take, memo: Mapping[str, Any] | None = None
+    client: Client,
+    start: Start,
+    take: Take,
+    memo: Mapping[str, Any] | None = None,
+    carry: Mapping[str, Any] | None = None,
 ) -> WorkflowHandle[Any, dict[str, Any]]:
-    """Starts it; durable when this returns. `WorkflowAlreadyStartedError` when the id cannot be taken so."""
+    """Starts it; durable when this returns. `WorkflowAlreadyStartedError` when the id cannot be taken so.
+
+    `carry` is what the job must know of the one that had its id before.
+    """
     reuse, conflict = take.value
     return await client.start_workflow(
         JOB,
-        start.spec.compact(),
+        args=[start.spec.compact(), *([carry] if carry else [])],
         id=start.job_id,
         task_queue=ORCHESTRATION_QUEUE,
         result_type=dict[str, Any],

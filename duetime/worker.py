@@ -16,8 +16,12 @@ from temporalio.worker import Worker as TemporalWorker
 
 from duetime.contracts.record import Assignment, Sign, read_sign
 from duetime.handlers import Handler, find_handlers
+from duetime.observe.attempts import AttemptMeter, meter_of
 from duetime.registry import announce_patiently, entries_of
 from duetime.runtime.attempt import AttemptRun, Tools
+from duetime.runtime.counters import Counters
+from duetime.runtime.stopping import Stop
+from duetime.runtime.watch import LoopWatch
 
 log = logging.getLogger("duetime.worker")
 
@@ -44,7 +48,8 @@ class Worker:
         self.handlers = dict(handlers) if isinstance(handlers, Mapping) else find_handlers(handlers)
         self.queues = list(dict.fromkeys(queues))
         identity = client.service_client.config.identity or client.identity
-        tools = Tools(client, identity)
+        meter = AttemptMeter(meter_of(client.service_client))
+        self._tools = tools = Tools(client, identity, meter)
         activities = [as_activity(handler, tools) for handler in self.handlers.values()]
         self._workers = [
             TemporalWorker(
@@ -58,9 +63,20 @@ class Worker:
             for queue in self.queues
         ]
         self._client = client
+        self._grace = grace
         self._running = AsyncExitStack()
 
+    @property
+    def counters(self) -> Counters:
+        """What it counted so far of leases lost, results refused and the like."""
+        return self._tools.counters
+
     async def __aenter__(self) -> "Worker":
+        keeper = self._tools.keeper
+        keeper.start()
+        self._running.push_async_callback(keeper.stop)
+        watching = keeper.run(LoopWatch(lambda: list(self._tools.running), self.counters).watch())
+        self._running.callback(watching.cancel)
         for worker in self._workers:
             await self._running.enter_async_context(worker)
         entries = entries_of(self.handlers.values(), self.queues)
@@ -72,8 +88,19 @@ class Worker:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._announcing.cancel()
-        await asyncio.gather(*(worker.shutdown() for worker in self._workers))
-        await self._running.__aexit__(kind, error, trace)
+        grace = asyncio.ensure_future(self._end_of_grace())
+        try:
+            await asyncio.gather(*(worker.shutdown() for worker in self._workers))
+        finally:
+            grace.cancel()
+            await self._running.__aexit__(kind, error, trace)
+
+    async def _end_of_grace(self) -> None:
+        """The SDK tells its activities too, but only those that it has told nothing else before."""
+        await asyncio.sleep(self._grace.total_seconds())
+        self._tools.keeper.call(self._tools.ending.set)
+        for attempt in list(self._tools.running):
+            attempt.lease.stop(Stop.SHUTDOWN)
 
 
 def as_activity(handler: Handler, tools: Tools) -> Any:
@@ -86,7 +113,8 @@ def as_activity(handler: Handler, tools: Tools) -> Any:
                 type="NoJob",
                 non_retryable=True,
             )
-        return await AttemptRun(handler, Assignment.model_validate(job), tools).run(payload)
+        await AttemptRun(handler, Assignment.model_validate(job), tools).carry(payload)
+        activity.raise_complete_async()
 
     return activity.defn(name=handler.kind)(attempt)
 

@@ -36,6 +36,10 @@ class Redriver:
         self._client = client
         self._reader = reader
 
+    def reading_with(self, reader: Reader) -> "Redriver":
+        """The same for whoever `reader` reads for."""
+        return Redriver(self._client, reader)
+
     @in_time()
     async def redrive(self, job_id: str, request: RedriveRequest) -> JobView:
         """The job as it is with its new run; a `409` problem when it is open, succeeded, or another run's."""
@@ -76,9 +80,11 @@ class Redriver:
                 "after": [],
             }
         )
+        record = record_of(facts)
         changes: dict[str, Any] = {
             "record": Record(
-                checkpoint=record_of(facts).checkpoint if request.begin == "checkpoint" else None
+                checkpoint=record.checkpoint if request.begin == "checkpoint" else None,
+                token_floor=record.highest_token,
             ),
             "idempotency_key": facts.idempotency_key,
             "priority": facts.view.priority if facts.view else None,

@@ -10,7 +10,6 @@ from duetime.contracts.job import JobSpec
 from duetime.contracts.record import Attempt, Error, Record
 from duetime.contracts.states import FINAL, AttemptOutcome, ErrorType, State
 from duetime.contracts.view import AttemptView, ErrorView, JobView, LeaseView, Links, ProgressView
-from duetime.runtime.attempt import fencing_token
 
 
 def state_of(facts: Facts, now: datetime) -> State:
@@ -58,7 +57,12 @@ def due_at(facts: Facts) -> datetime:
 def record_of(facts: Facts) -> Record:
     """All attempts known now, the one under way included."""
     record = _told(facts)
-    return record.model_copy(update={"attempts": [_completed(facts, attempt) for attempt in record.attempts]})
+    before = record.model_copy(update={"attempts": []})
+    for attempt in record.attempts:
+        before = before.model_copy(
+            update={"attempts": [*before.attempts, _completed(facts, attempt, before)]}
+        )
+    return before
 
 
 def is_unknown(attempt: Attempt) -> bool:
@@ -66,11 +70,11 @@ def is_unknown(attempt: Attempt) -> bool:
     return attempt.worker is None and attempt.outcome is not AttemptOutcome.RUNNING
 
 
-def _completed(facts: Facts, attempt: Attempt) -> Attempt:
+def _completed(facts: Facts, attempt: Attempt, before: Record) -> Attempt:
     known = facts.known.get(attempt.dispatch) if is_unknown(attempt) else None
     if known is None:
         return attempt
-    token = fencing_token(known.started_at)
+    token = before.token_at(known.started_at)
     changes = {"worker": known.worker, "started_at": known.started_at, "fencing_token": token}
     return attempt.model_copy(update=changes)
 
@@ -78,9 +82,14 @@ def _completed(facts: Facts, attempt: Attempt) -> Attempt:
 def _told(facts: Facts) -> Record:
     if facts.ending is not None:
         ending = facts.ending
-        return Record(attempts=ending.attempts, checkpoint=ending.checkpoint, progress=ending.progress)
+        return Record(
+            attempts=ending.attempts,
+            checkpoint=ending.checkpoint,
+            progress=ending.progress,
+            token_floor=facts.carry.record.token_floor,
+        )
     dispatched = facts.dispatched
-    record = facts.view.record if facts.view else Record()
+    record = facts.view.record if facts.view else facts.carry.record
     if dispatched is None:
         return record
     record = dispatched.sign.record if dispatched.sign else record
@@ -89,9 +98,9 @@ def _told(facts: Facts) -> Record:
 
 def _under_way(dispatched: Dispatched, record: Record) -> Attempt:
     last = record.attempts[-1] if record.attempts else None
-    token = fencing_token(dispatched.started_at) if dispatched.started_at else None
-    if last is not None and last.fencing_token == token:
+    if last is not None and last.started_at is not None and last.started_at == dispatched.started_at:
         return last
+    token = record.token_at(dispatched.started_at) if dispatched.started_at else None
     return Attempt(
         number=record.next_number,
         fencing_token=token,
@@ -123,7 +132,7 @@ def view_of(facts: Facts, now: datetime, links: Links) -> JobView:
         attempt=record.used,
         max_attempts=spec.retry.max_attempts,
         next_attempt_at=_next_attempt_at(facts, state),
-        lease=_lease(facts.dispatched, spec) if state is State.RUNNING and facts.dispatched else None,
+        lease=_lease(facts.dispatched, spec, record) if state is State.RUNNING and facts.dispatched else None,
         attempts=[_attempt(attempt) for attempt in record.attempts],
         progress=ProgressView.model_validate(record.progress.model_dump()) if record.progress else None,
         checkpoint=record.checkpoint,
@@ -148,13 +157,13 @@ def _next_attempt_at(facts: Facts, state: State) -> datetime | None:
     return facts.view.next_attempt_at if facts.view else None
 
 
-def _lease(dispatched: Dispatched, spec: JobSpec) -> LeaseView | None:
+def _lease(dispatched: Dispatched, spec: JobSpec, record: Record) -> LeaseView | None:
     if dispatched.started_at is None:
         return None
     renewed = max(filter(None, (dispatched.started_at, dispatched.heartbeat_at)))
     return LeaseView(
         worker=dispatched.worker,
-        fencing_token=fencing_token(dispatched.started_at),
+        fencing_token=record.attempts[-1].fencing_token or 0,
         acquired_at=dispatched.started_at,
         expires_at=renewed + spec.lease,
     )

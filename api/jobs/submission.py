@@ -7,20 +7,25 @@ from typing import Any
 
 from temporalio.client import Client
 from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.service import RPCError, RPCStatusCode
 
 from api.jobs.idempotency import Match, hashes, match, other_body
 from api.jobs.reading import Reader
+from api.jobs.state import record_of
 from api.kinds.checking import KindCheck
 from api.patience import in_time
 from api.problems import Problem, invalid, unavailable
+from api.security.caller import ANYBODY, Caller
+from api.security.scopes import Scope
 from duetime.contracts.explain import Fault
 from duetime.contracts.ids import id_of_key, new_id
 from duetime.contracts.job import JobSpec
-from duetime.contracts.record import IDEMPOTENCY
+from duetime.contracts.record import IDEMPOTENCY, Record
 from duetime.contracts.requests import Submission
 from duetime.contracts.states import State
 from duetime.contracts.view import JobView
 from duetime.starting import Take, begin, plan_start
+from workflows.carry import Carry
 
 
 @dataclass(frozen=True)
@@ -32,22 +37,44 @@ class Submitted:
     replayed: bool = False
 
 
-class Submitter:
-    """Turns submissions into workflows."""
+@dataclass(frozen=True)
+class _Claim:
+    """How the id may be taken: strictly new at first, wider once the job that has it is known."""
 
-    def __init__(self, client: Client, reader: Reader, check: KindCheck) -> None:
+    take: Take = Take.NEW
+    #: The highest fencing token of that job.
+    token_floor: int = 0
+
+    @property
+    def carry(self) -> dict[str, Any] | None:
+        """What the new job is told of the one before it."""
+        if not self.token_floor:
+            return None
+        return Carry.fresh().model_copy(update={"record": Record(token_floor=self.token_floor)}).compact()
+
+
+class Submitter:
+    """Turns submissions of `caller` into workflows."""
+
+    def __init__(self, client: Client, reader: Reader, check: KindCheck, caller: Caller = ANYBODY) -> None:
         self._client = client
         self._reader = reader
         self._check = check
+        self._caller = caller
+
+    def on_behalf_of(self, caller: Caller, reader: Reader) -> "Submitter":
+        """The same for another caller, who reads with `reader`."""
+        return Submitter(self._client, reader, self._check, caller)
 
     @in_time()
     async def submit(self, submission: Submission, key: str | None, body: Any) -> Submitted:
         """Accepts a job. It is durable when this returns; `Problem` when it was refused, or nobody knows."""
+        self._caller.check_submission(submission.kind, submission.queue, submission.on_conflict)
         job_id = submission.id or (id_of_key(key) if key else new_id(datetime.now(UTC)))
         wanted = hashes(key, body) if key else None
-        take = Take.NEW
+        claim = _Claim()
         try:
-            job, warnings = await self._check.check(submission)
+            job, warnings = await self._check.check(submission, self._caller)
             await self._check_order(job, job_id)
         except Problem:
             # What was accepted once is answered again, whatever was announced or forgotten since.
@@ -56,23 +83,25 @@ class Submitter:
             raise
         for _ in range(5):  # the job in the way may end, or another begin, between two looks
             try:
-                accepted = await self._start(job, job_id, wanted, take)
+                accepted = await self._start(job, job_id, wanted, claim)
                 return Submitted(accepted.model_copy(update={"warnings": warnings}), created=True)
             except WorkflowAlreadyStartedError:
                 decided = await self._taken(submission, job_id, wanted)
                 if isinstance(decided, Submitted):
                     return decided
-                take = decided
+                claim = decided
         raise unavailable(f"the id {job_id!r} changes hands too fast; try again", "busy_id")
 
-    async def _start(self, job: JobSpec, job_id: str, wanted: dict[str, str] | None, take: Take) -> JobView:
+    async def _start(
+        self, job: JobSpec, job_id: str, wanted: dict[str, str] | None, claim: _Claim
+    ) -> JobView:
         try:
             plan = plan_start(job, job_id, datetime.now(UTC))
         except ValueError as error:
             pointer = "/run_at" if job.run_at is not None else "/delay"
             raise invalid([{"pointer": pointer, "message": str(error)}]) from None
         memo = {IDEMPOTENCY: wanted} if wanted else None
-        handle = await begin(self._client, plan, take, memo)
+        handle = await begin(self._client, plan, claim.take, memo, claim.carry)
         run_id = handle.first_execution_run_id or ""
         return self._accepted(plan.spec, job_id, run_id, plan.due_at, plan.accepted_at)
 
@@ -112,41 +141,44 @@ class Submitter:
             facts = await self._reader.facts(job_id)
         except Problem:
             return None
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return None
+            raise
         if match(facts, wanted) is not Match.SAME:
             return None
         return Submitted(self._reader.view(facts), created=False, replayed=True)
 
     async def _taken(
         self, submission: Submission, job_id: str, wanted: dict[str, str] | None
-    ) -> Submitted | Take:
+    ) -> Submitted | _Claim:
         """The id is taken: the job that has it, a wider start, or a refusal."""
-        try:
-            facts = await self._reader.facts(job_id)
-        except Problem as problem:
-            if problem.status != 404:
-                raise
-            raise _in_use("a workflow of another type has this id; choose another") from None
+        facts = await self._reader.known(job_id)
+        if facts is None:
+            raise self._in_use(
+                "a job of another caller, or a workflow of another type, has this id; choose another"
+            )
         if wanted is not None:
             match match(facts, wanted):
                 case Match.SAME:
                     return Submitted(self._reader.view(facts), created=False, replayed=True)
                 case Match.OTHER_BODY:
                     raise other_body()
-        job = self._reader.view(facts)
+        job, floor = self._reader.view(facts), record_of(facts).highest_token
         if not facts.is_open:
             if submission.reuse_id:
-                return Take.AGAIN
+                return _Claim(Take.AGAIN, floor)
             finished = 'has this id and is finished; send "reuse_id": true to use the id again'
-            raise _in_use(f"a job that is {job.state} {finished}", job)
+            raise self._in_use(f"a job that is {job.state} {finished}", job)
         match submission.on_conflict:
             case "return":
                 return Submitted(job, created=False)
             case "replace":
-                return Take.REPLACE
+                return _Claim(Take.REPLACE, floor)
         still_open = "has this id and is still open; `on_conflict` says what else to do"
-        raise _in_use(f"a job that is {job.state} {still_open}", job)
+        raise self._in_use(f"a job that is {job.state} {still_open}", job)
 
-
-def _in_use(detail: str, job: JobView | None = None) -> Problem:
-    extra = {"job": job.model_dump(mode="json")} if job else {}
-    return Problem(409, "id-in-use", "The id is in use", detail, extra=extra)
+    def _in_use(self, detail: str, job: JobView | None = None) -> Problem:
+        """`409`, with the job that has the id for those who may read it."""
+        extra = {"job": job.model_dump(mode="json")} if job and self._caller.may(Scope.READ) else {}
+        return Problem(409, "id-in-use", "The id is in use", detail, extra=extra)

@@ -54,3 +54,31 @@ JOB_EXAMPLE: dict[str, Any] = {
         "temporal": "http://localhost:8233/namespaces/default/workflows/reminder-4711",
     },
 }
+
+KIND_EXAMPLE: dict[str, Any] = {
+    "kind": "reminder.send",
+    "description": "Sends a reminder.",
+    "queues": [
+        {
+            "queue": "default",
+            "payload_schema": {
+                "type": "object",
+                "properties": {"to": {"type": "string"}, "text": {"type": "string"}},
+                "required": ["to", "text"],
+            },
+            "defaults": {"lease": "30s", "timeout": "5m"},
+        }
+    ],
+}
+
+#: Examples of the schemas in the OpenAPI document, by their names there.
+EXAMPLES: dict[str, list[Any]] = {
+    "Submission": [example["value"] for example in SUBMISSION_EXAMPLES.values()],
+    "JobView": [JOB_EXAMPLE],
+    "Patch": [{"run_at": "2027-01-15T10:00:00+01:00"}, {"delay": "15m", "priority": 1}],
+    "CancelRequest": [{"reason": "the appointment is off"}, {"mode": "graceful", "grace": "30s"}],
+    "KindView": [KIND_EXAMPLE],
+    "KindList": [{"kinds": [KIND_EXAMPLE]}],
+    "Health": [{"status": "ready"}],
+    "RedriveRequest": [{"from": "checkpoint"}, {"force": True}],
+}

@@ -5,15 +5,17 @@ from datetime import timedelta
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Header, Path, Query, Request, Response
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, WithJsonSchema
 
 from api.jobs.idempotency import key_of
 from api.jobs.manager import Jobs, jobs_of
 from api.problems import problem_responses
-from api.routes.examples import JOB_EXAMPLE, SUBMISSION_EXAMPLES
+from api.routes.examples import SUBMISSION_EXAMPLES
+from api.security.scopes import Scope, needs
 from api.strict import StrictRoute
 from duetime.contracts import limits
 from duetime.contracts.duration import parse_duration
+from duetime.contracts.job import DURATION_SCHEMA
 from duetime.contracts.requests import CancelRequest, Patch, RedriveRequest, Submission
 from duetime.contracts.view import JobView
 
@@ -31,14 +33,13 @@ def _span(text: str) -> timedelta:
 Wait = Annotated[
     timedelta,
     BeforeValidator(_span),
-    Query(
-        description='how long to wait for the end, as `"30s"` or a number of seconds; more than 60 s is 60 s',
-        json_schema_extra={"examples": ["30s"]},
-    ),
+    WithJsonSchema(DURATION_SCHEMA),
+    Query(description="how long to wait for the end; more than 60 s is 60 s"),
 ]
 IdempotencyKey = Annotated[
     str | None,
     Header(
+        alias="Idempotency-Key",
         description="the same key and body are the same job",
         json_schema_extra={
             "minLength": 1,
@@ -48,23 +49,37 @@ IdempotencyKey = Annotated[
     ),
 ]
 _LONGEST_WAIT = timedelta(seconds=60)
-_JOB: dict[str, Any] = {"content": {"application/json": {"example": JOB_EXAMPLE}}}
+
+
+def _headers(**described: str) -> dict[str, Any]:
+    """OpenAPI entries for headers of an answer, `_` in their names standing for `-`."""
+    return {
+        name.replace("_", "-"): {"description": description, "schema": {"type": "string"}}
+        for name, description in described.items()
+    }
+
+
+_LOCATION = {"Location": "where the job is read"}
+_KEPT = {"Idempotency_Key_Kept": "with a key: how long it is remembered"}
+_REPLAYED = {"Idempotency_Replayed": "`true` when the key brought back a job that was there"}
 
 
 @router.post(
     "",
     status_code=201,
     summary="Submit a job",
-    response_model=JobView,
+    operation_id="submitJob",
     responses={
         200: {
+            "model": JobView,
             "description": "The job that is there: the same key and body, or `on_conflict: return`",
-            **_JOB,
+            "headers": _headers(**_LOCATION, **_KEPT, **_REPLAYED),
         },
-        201: {"description": "Accepted: the job is durable", **_JOB},
-        **problem_responses(400, 409, 413, 415, 422, 503),
+        201: {"description": "Accepted: the job is durable", "headers": _headers(**_LOCATION, **_KEPT)},
+        **problem_responses(409),
     },
 )
+@needs(Scope.SUBMIT)
 async def submit(
     submission: Annotated[Submission, Body(openapi_examples=SUBMISSION_EXAMPLES)],
     request: Request,
@@ -83,7 +98,13 @@ async def submit(
     return submitted.job
 
 
-@router.get("/{job_id}", summary="One job, exact and current", responses=problem_responses(404, 503))
+@router.get(
+    "/{job_id}",
+    summary="One job, exact and current",
+    operation_id="getJob",
+    responses=problem_responses(404),
+)
+@needs(Scope.READ)
 async def read(job_id: Id, jobs: Manager) -> JobView:
     return await jobs.reader.job(job_id)
 
@@ -91,9 +112,14 @@ async def read(job_id: Id, jobs: Manager) -> JobView:
 @router.get(
     "/{job_id}/result",
     summary="Wait for the end of a job",
-    response_model=JobView,
-    responses={202: {"model": JobView, "description": "Not final yet"}, **problem_responses(404, 422, 503)},
+    operation_id="awaitJob",
+    responses={
+        200: {"description": "Final"},
+        202: {"model": JobView, "description": "Not final yet"},
+        **problem_responses(404),
+    },
 )
+@needs(Scope.READ, holds=True)
 async def result(job_id: Id, jobs: Manager, response: Response, wait: Wait = timedelta(0)) -> JobView:
     final, job = await jobs.reader.finished(job_id, min(wait, _LONGEST_WAIT))
     response.status_code = 200 if final else 202
@@ -103,8 +129,10 @@ async def result(job_id: Id, jobs: Manager, response: Response, wait: Wait = tim
 @router.patch(
     "/{job_id}",
     summary="Move a job or change its priority",
-    responses=problem_responses(400, 404, 409, 413, 415, 422, 503),
+    operation_id="changeJob",
+    responses=problem_responses(404, 409),
 )
+@needs(Scope.OPERATE)
 async def patch(job_id: Id, change: Patch, jobs: Manager) -> JobView:
     return await jobs.controller.patch(job_id, change)
 
@@ -112,8 +140,10 @@ async def patch(job_id: Id, change: Patch, jobs: Manager) -> JobView:
 @router.post(
     "/{job_id}:run-now",
     summary="Start a scheduled or retrying job now",
-    responses=problem_responses(404, 409, 503),
+    operation_id="runJobNow",
+    responses=problem_responses(404, 409),
 )
+@needs(Scope.OPERATE)
 async def run_now(job_id: Id, jobs: Manager) -> JobView:
     return await jobs.controller.run_now(job_id)
 
@@ -122,8 +152,10 @@ async def run_now(job_id: Id, jobs: Manager) -> JobView:
     "/{job_id}:cancel",
     status_code=202,
     summary="Cancel a job",
-    responses=problem_responses(400, 404, 409, 413, 415, 422, 503),
+    operation_id="cancelJob",
+    responses={202: {"description": "Cancelled, or its handler is told"}, **problem_responses(404, 409)},
 )
+@needs(Scope.OPERATE)
 async def cancel(job_id: Id, jobs: Manager, how: CancelRequest | None = None) -> JobView:
     return await jobs.controller.cancel(job_id, how or CancelRequest())
 
@@ -132,7 +164,8 @@ async def cancel(job_id: Id, jobs: Manager, how: CancelRequest | None = None) ->
     "/{job_id}:retry",
     summary="Redrive a final job under the same id",
     operation_id="redriveJob",
-    responses=problem_responses(400, 404, 409, 413, 415, 422, 503),
+    responses=problem_responses(404, 409),
 )
+@needs(Scope.OPERATE)
 async def redrive(job_id: Id, jobs: Manager, how: RedriveRequest | None = None) -> JobView:
     return await jobs.redriver.redrive(job_id, how or RedriveRequest())

@@ -26,9 +26,10 @@ from duetime.contracts.instants import find_zone, format_instant, parse_instant
 JOB = "Job"
 
 _NAME = r"^[A-Za-z0-9_.:\-]+$"
-_DURATION_SCHEMA = {
+DURATION_DESCRIPTION = '`"90s"`, `"1h30m"`, ISO 8601 `"PT5M"`, or a number of seconds'
+DURATION_SCHEMA = {
     "anyOf": [{"type": "string", "maxLength": 64}, {"type": "number", "minimum": 0}],
-    "description": '`"90s"`, `"1h30m"`, ISO 8601 `"PT5M"`, or a number of seconds',
+    "description": DURATION_DESCRIPTION,
     "examples": ["90s"],
 }
 
@@ -36,7 +37,7 @@ Span = Annotated[
     timedelta,
     BeforeValidator(parse_duration),
     PlainSerializer(format_duration, return_type=str, when_used="json"),
-    WithJsonSchema(_DURATION_SCHEMA),
+    WithJsonSchema(DURATION_SCHEMA),
 ]
 
 

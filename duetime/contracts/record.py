@@ -6,12 +6,13 @@ workflow's result or error. All of it is plain JSON, readable in the Temporal We
 """
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from duetime.contracts import limits
+from duetime.contracts.instants import EPOCH
 from duetime.contracts.states import FREE, AttemptOutcome
 
 
@@ -65,6 +66,21 @@ class Record(Part):
     attempts: list[Attempt] = []
     checkpoint: Any = None
     progress: Progress | None = None
+    #: The highest fencing token of earlier runs under the job's id.
+    token_floor: int = 0
+
+    @property
+    def highest_token(self) -> int:
+        """The highest fencing token known of this job, 0 when there is none."""
+        return max([self.token_floor, *(attempt.fencing_token or 0 for attempt in self.attempts)])
+
+    def token_at(self, dispatched: datetime) -> int:
+        """The fencing token of the next attempt, which the server dispatched then.
+
+        That time in microseconds since 1970. Were the server's clock to step back, it would still be above all that
+        are known here.
+        """
+        return max((dispatched - EPOCH) // timedelta(microseconds=1), self.highest_token + 1)
 
     @property
     def used(self) -> int:

@@ -3,13 +3,17 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, PlainSerializer
+from pydantic import BaseModel, ConfigDict, PlainSerializer, WithJsonSchema
 
 from duetime.contracts.instants import format_instant
 from duetime.contracts.job import Span
 from duetime.contracts.states import AttemptOutcome, State
 
-Instant = Annotated[datetime, PlainSerializer(format_instant, return_type=str, when_used="json")]
+Instant = Annotated[
+    datetime,
+    PlainSerializer(format_instant, return_type=str, when_used="json"),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
 
 
 class Answer(BaseModel):

@@ -1,31 +1,38 @@
 """One attempt of a job, in named steps: read the record, run the handler under its lease, tell how it ended."""
 
 import asyncio
+import contextlib
 import dataclasses
 import json
 import logging
 import random
-from collections.abc import Coroutine, Sequence
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from temporalio import activity
 from temporalio.client import Client
+from temporalio.common import MetricMeter
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from duetime.backoff import retry_delay
 from duetime.contracts import limits
-from duetime.contracts.instants import EPOCH
 from duetime.contracts.job import Retry
 from duetime.contracts.json_value import JsonValueError, check_json
 from duetime.contracts.record import Assignment, Attempt, Done, Error, Record, Sign, read_sign
 from duetime.contracts.states import AttemptOutcome, ErrorType
 from duetime.handlers import Handler
+from duetime.logs import speak_for
+from duetime.observe.attempts import AttemptMeter
 from duetime.outcomes import Outcome, Reject, RetryAfter, Snooze
+from duetime.runtime.calls import AttemptCalls
 from duetime.runtime.context import Facts, Job
+from duetime.runtime.counters import Counters
+from duetime.runtime.delivery import Delivered, Delivery
 from duetime.runtime.execution import (
     End,
     Execution,
@@ -36,6 +43,7 @@ from duetime.runtime.execution import (
     end_of,
 )
 from duetime.runtime.failures import describe, invalid_payload
+from duetime.runtime.keeper import Keeper
 from duetime.runtime.lease import Lease, LeaseLost
 from duetime.runtime.stopping import Stop, reason_of
 
@@ -62,11 +70,13 @@ class Tools:
 
     client: Client
     identity: str
-
-
-def fencing_token(started: datetime) -> int:
-    """The server's dispatch time of an attempt, in microseconds since 1970."""
-    return (started - EPOCH) // timedelta(microseconds=1)
+    meter: AttemptMeter = field(default_factory=lambda: AttemptMeter(MetricMeter.noop))
+    keeper: Keeper = field(default_factory=Keeper)
+    counters: Counters = field(default_factory=Counters)
+    #: Set, on the keeper's loop, when the worker shall end.
+    ending: asyncio.Event = field(default_factory=asyncio.Event)
+    #: The attempts under way.
+    running: "set[AttemptRun]" = field(default_factory=set)
 
 
 def last_record(details: Sequence[Any], assignment: Assignment) -> Record:
@@ -89,32 +99,103 @@ class AttemptRun:
 
     def __init__(self, handler: Handler, assignment: Assignment, tools: Tools) -> None:
         info = activity.info()
-        self.handler, self.assignment = handler, assignment
+        self.handler, self.assignment, self.tools = handler, assignment, tools
+        self.meter = tools.meter
+        self.begun = time.monotonic()
         self.retry = Retry.model_validate(assignment.retry)
         record = last_record(info.heartbeat_details, assignment)
         self.attempt_number = record.used + 1
+        speak_for(assignment.id, self.attempt_number, assignment.kind)
+        self.late_by = info.started_time - assignment.due_at if not record.attempts else None
         attempt = Attempt(
             number=record.next_number,
-            fencing_token=fencing_token(info.started_time),
+            fencing_token=record.token_at(info.started_time),
             worker=tools.identity,
             started_at=info.started_time,
             dispatch=info.activity_id,
         )
         self.age = (datetime.now(UTC) - info.started_time).total_seconds()
+        self.calls = AttemptCalls(tools.client, info.task_token)
+        #: The record for the next attempt, when the server itself starts that.
+        self.last_words: Sign | None = None
+        self.execution: Execution | None = None
+        self._overslept = False
+        most = info.retry_policy.maximum_attempts if info.retry_policy else 0
+        #: A pause through Temporal uses up one of the server's attempts, none of ours: the workflow goes on then.
+        self._is_servers_last = 0 < most <= info.attempt
         self.lease = Lease(
-            tools.client.get_async_activity_handle(task_token=info.task_token),
+            self.calls,
             assignment.lease,
             record,
             attempt,
             manual=handler.heartbeat == "manual",
             age=0.0 if self._needs_asking() else max(0.0, self.age),
             job_id=assignment.id,
+            counters=tools.counters,
         )
 
+    @property
+    def job_id(self) -> str:
+        return self.assignment.id
+
+    @property
+    def task(self) -> "asyncio.Future[Any] | None":
+        """What runs on the event loop for it."""
+        return self.execution.future if self.execution else None
+
+    async def carry(self, payload: Any) -> None:
+        """Runs the handler and tells the server how that ended: nothing is left for the SDK to report."""
+        self.tools.running.add(self)
+        try:
+            await self._tell(await self._say(payload))
+        finally:
+            self.tools.running.discard(self)
+
+    async def _say(self, payload: Any) -> Callable[[timedelta], Awaitable[None]] | None:
+        """How the attempt ended, as a call that says so within a time limit; `None` when nobody wants to know."""
+        try:
+            result = await self.run(payload)
+        except asyncio.CancelledError:
+            return None
+        except ApplicationError as failure:
+            error = failure
+        else:
+            return lambda limit: self.calls.complete(result, limit)
+        words = self.last_words.compact() if self.last_words else None
+        return lambda limit: self.calls.fail(error, words, limit)
+
+    async def _tell(self, say: Callable[[timedelta], Awaitable[None]] | None) -> None:
+        if say is None:
+            return
+        delivery = Delivery(self.tools.counters, self.tools.ending)
+        delivered = await self._finished(delivery.deliver(self.assignment.id, say))
+        if delivered is Delivered.IMPOSSIBLE:
+            error = ApplicationError(
+                "the server does not accept how this attempt ended; its worker's log says why",
+                type=ErrorType.INVALID_RESULT,
+                non_retryable=True,
+            )
+            await self._finished(
+                delivery.deliver(self.assignment.id, lambda limit: self.calls.fail(error, None, limit))
+            )
+
+    async def _finished(self, step: Coroutine[Any, Any, Delivered]) -> Delivered:
+        """The outcome of `step`, although the worker or the server cancels the activity meanwhile."""
+        doing = self.tools.keeper.run(step)
+        while not doing.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait([doing])
+        return doing.result()
+
     async def run(self, payload: Any) -> dict[str, Any]:
-        """The answer for the server; raises what the server or the workflow must know of."""
+        """The answer for the server; raises what the server or the workflow must know of.
+
+        `CancelledError` means that it need not know anything: the attempt is not the current one any more.
+        """
         if self._needs_asking() and await self._is_stale():
             raise asyncio.CancelledError
+        if self.late_by is not None:
+            self.meter.began(self.assignment.kind, self.assignment.queue, self.late_by)
         try:
             # As JSON, which strict models read dates and the like from.
             argument = self.handler.payload.validate_json(json.dumps(payload))
@@ -131,8 +212,9 @@ class AttemptRun:
     async def _is_stale(self) -> bool:
         """Before an old task starts, ask whether it still counts."""
         try:
-            await self.lease.renew_surely()
+            await self.tools.keeper.run(self.lease.renew_surely())
         except LeaseLost:
+            self.tools.counters.add("stale_starts")
             log.warning("job %s was given to another worker before this one began", self.assignment.id)
             return True
         return False
@@ -141,20 +223,20 @@ class AttemptRun:
         if self.lease.stopped:
             return Raised(asyncio.CancelledError())
         try:
-            execution = self._start(argument)
+            self.execution = self._start(argument)
         except Exception as error:  # no thread to be had
             return Raised(error)
-        keeper = asyncio.ensure_future(self.lease.keep())
-        keeper.add_done_callback(self._mind_keeper)
+        keeping = self.tools.keeper.run(self.lease.keep())
+        keeping.add_done_callback(self._mind_keeping)
         try:
-            return await self._watch(execution)
+            return await self._watch(self.execution)
         finally:
-            await self._through_cancellations(self.lease.retire())
-            keeper.cancel()
+            self.lease.retire()
+            keeping.cancel()
 
     def _start(self, argument: Any) -> Execution:
         lease, function = self.lease, self.handler.function
-        loop = asyncio.get_running_loop()
+        loop = self.tools.keeper.loop
         token = lease.attempt.fencing_token or 0
         # A copy: what the handler changes in it is not saved before it says so.
         facts = Facts(self.assignment, self.attempt_number, token, deepcopy(lease.record.checkpoint))
@@ -163,32 +245,40 @@ class AttemptRun:
             return LoopExecution(function(*arguments))
         return ThreadExecution(lambda: function(*arguments), f"duetime {self.assignment.id}")
 
-    def _mind_keeper(self, keeper: "asyncio.Future[None]") -> None:
-        if not keeper.cancelled() and (fault := keeper.exception()) is not None:
+    def _mind_keeping(self, keeping: "asyncio.Future[None]") -> None:
+        if not keeping.cancelled() and (fault := keeping.exception()) is not None:
             log.error("the lease of job %s cannot be kept", self.assignment.id, exc_info=fault)
             self.lease.stop(Stop.LOST)
 
-    async def _through_cancellations(self, step: Coroutine[Any, Any, None]) -> None:
-        """Finishes a short step although the worker or the server cancels the activity meanwhile."""
-        doing = asyncio.ensure_future(step)
-        while not doing.done():
-            try:
-                await asyncio.wait([doing])
-            except asyncio.CancelledError:
-                self.lease.stop(reason_of(activity.cancellation_details()))
-        doing.result()
+    def _heed_the_sdk(self) -> None:
+        """What a cancellation of the activity means.
+
+        The SDK's own clock of the lease hears nothing of our signs of life: it goes off five seconds after the first
+        lease, once, and means nothing.
+        """
+        details = activity.cancellation_details()
+        if details is not None and details.timed_out:
+            if self._overslept:  # the loop is being torn down, say
+                self.lease.stop(Stop.SHUTDOWN)
+            self._overslept = True
+            return
+        self.lease.stop(reason_of(details))
 
     async def _watch(self, execution: Execution) -> End:
         """Waits for the handler and passes on what stops it; leaves one behind that does not listen."""
         loop, woken = asyncio.get_running_loop(), asyncio.Event()
         until = loop.time() + self.assignment.timeout
 
-        def stop() -> None:
+        def told() -> None:
             nonlocal until
-            execution.stop()
             if self.lease.stop_reason is not Stop.CANCELLED:
                 until = loop.time() + CLEAN_UP
             woken.set()
+
+        def stop() -> None:  # on any thread: a `def` handler is stopped although the loop is blocked
+            execution.stop()
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(told)
 
         self.lease.on_stop = stop
         if self.lease.stopped:
@@ -200,22 +290,31 @@ class AttemptRun:
                 left = max(0.0, until - loop.time())
                 await asyncio.wait([execution.future, waiter], timeout=left, return_when="FIRST_COMPLETED")
             except asyncio.CancelledError:
-                self.lease.stop(reason_of(activity.cancellation_details()))
+                self._heed_the_sdk()
             finally:
                 waiter.cancel()
             if execution.future.done() or loop.time() < until:
                 continue
             if self.lease.stop_reason not in (None, Stop.CANCELLED):
+                self.tools.counters.add("handlers_left_behind")
                 log.error("the handler of job %s ignores that it must stop", self.assignment.id)
                 return Raised(asyncio.CancelledError())
             self.lease.stop(Stop.TIMED_OUT)
         return end_of(execution)
 
     def _answer(self, end: End) -> dict[str, Any]:
-        """What the end means: the handler's success counts first, then why it was stopped, then its error."""
-        if isinstance(end, Returned) and self.lease.stop_reason is not Stop.LOST:
+        """What the end means: the handler's success counts first, then why it was stopped, then its error.
+
+        A result is told even if the lease ran out by this worker's own clock: the server takes it only while the
+        attempt is still the current one.
+        """
+        if self.lease.refused:
+            self.tools.counters.add("late_results")
+            raise asyncio.CancelledError
+        if isinstance(end, Returned):
             return self._success(end.value)
         error = end.error if isinstance(end, Raised) else asyncio.CancelledError()
+        self.meter.raised(self.assignment.kind, self.assignment.queue, error)
         match self.lease.stop_reason:
             case Stop.LOST:
                 raise self._hand_back(AttemptOutcome.LEASE_LOST)
@@ -225,8 +324,10 @@ class AttemptRun:
                 raise self._hand_back(AttemptOutcome.CANCELLED)
             case Stop.TAKEN_BACK:
                 self._close(AttemptOutcome.INTERRUPTED)
-                activity.heartbeat(self.lease.sign().compact())
-                raise asyncio.CancelledError
+                self.last_words = self.lease.sign()
+                raise ApplicationError(
+                    "paused or reset through Temporal", type="TakenBack", next_retry_delay=_SOONEST
+                )
             # What the handler says on purpose counts also when its worker shuts down.
             case Stop.SHUTDOWN if not isinstance(error, Outcome):
                 raise self._hand_back(AttemptOutcome.INTERRUPTED)
@@ -264,12 +365,14 @@ class AttemptRun:
         final = (
             final or self.attempt_number >= self.retry.max_attempts or error.type in self.retry.non_retryable
         )
-        sign = self.lease.sign().compact()
+        sign = self.lease.sign()
         if final:
-            return ApplicationError(error.message, sign, type=error.type, non_retryable=True)
-        # The SDK sends the last heartbeat before the failure: it carries the record to the next attempt.
-        activity.heartbeat(sign)
+            return ApplicationError(error.message, sign.compact(), type=error.type, non_retryable=True)
         wait = retry_delay(self.retry, self.attempt_number, random.random()) if delay is None else delay  # noqa: S311
+        if self._is_servers_last:
+            words = Sign(record=sign.record, delay=wait.total_seconds()).compact()
+            return ApplicationError(error.message, words, type=error.type, non_retryable=True)
+        self.last_words = sign
         return ApplicationError(error.message, type=error.type, next_retry_delay=max(wait, _SOONEST))
 
     def _hand_back(self, outcome: AttemptOutcome, delay: float | None = None) -> ApplicationError:
@@ -288,6 +391,8 @@ class AttemptRun:
         self.lease.attempt = self.lease.attempt.model_copy(
             update={"outcome": outcome, "error": error, "finished_at": datetime.now(UTC)}
         )
+        ran = timedelta(seconds=time.monotonic() - self.begun)
+        self.meter.ended(self.assignment.kind, self.assignment.queue, outcome, ran)
 
 
 def plain(value: Any) -> Any:

@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 import math
-from collections.abc import Awaitable, Coroutine, MutableMapping
+from collections.abc import Awaitable, Coroutine, Generator, MutableMapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,14 @@ from duetime.contracts.record import Assignment, Progress, cut
 
 if TYPE_CHECKING:
     from duetime.runtime.lease import Lease
+
+
+class _Done:
+    """What a `def` handler gets back, which has waited already; awaiting it does no harm."""
+
+    def __await__(self) -> Generator[Any, None, None]:
+        return
+        yield
 
 
 class JobLog(logging.LoggerAdapter[logging.Logger]):
@@ -127,12 +135,13 @@ class Job:
 
     def _say(self, saying: Coroutine[Any, Any, None]) -> Awaitable[None]:
         try:
-            on_loop = asyncio.get_running_loop() is self._loop
+            here = asyncio.get_running_loop()
         except RuntimeError:
-            on_loop = False
-        if on_loop:
-            return asyncio.ensure_future(saying, loop=self._loop)
-        asyncio.run_coroutine_threadsafe(saying, self._loop).result()
-        done: asyncio.Future[None] = asyncio.Future(loop=self._loop)
-        self._loop.call_soon_threadsafe(done.set_result, None)
-        return done
+            here = None
+        if here is self._loop:
+            return asyncio.ensure_future(saying)
+        said = asyncio.run_coroutine_threadsafe(saying, self._loop)
+        if here is not None:
+            return asyncio.wrap_future(said)
+        said.result()
+        return _Done()

@@ -36,7 +36,7 @@ class Execution(Protocol):
     future: asyncio.Future[End]
 
     def stop(self) -> None:
-        """Asks the handler to stop; it may still clean up."""
+        """Asks the handler to stop; it may still clean up. From any thread."""
 
 
 def end_of(execution: Execution) -> End:
@@ -50,12 +50,17 @@ class LoopExecution:
     """An `async def` handler."""
 
     def __init__(self, coroutine: Coroutine[Any, Any, Any]) -> None:
+        self._loop = asyncio.get_running_loop()
         self.future: asyncio.Future[End] = asyncio.ensure_future(self._run(coroutine))
         # Only matters when it was stopped before its first step.
         self.future.add_done_callback(lambda _: coroutine.close())
 
     def stop(self) -> None:
-        self.future.cancel()
+        if asyncio._get_running_loop() is self._loop:
+            self.future.cancel()
+            return
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self.future.cancel)
 
     @staticmethod
     async def _run(coroutine: Coroutine[Any, Any, Any]) -> End:

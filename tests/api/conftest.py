@@ -15,12 +15,11 @@ from duetime.settings import Settings
 from duetime.worker import Worker
 from tests.api.caller import Caller
 from tests.api.stage import HANDLERS, STAGE, Stage
-from workflows.worker import orchestrator
 
 
 def settings() -> Settings:
-    """The defaults, whatever is in the environment of who runs the tests."""
-    return Settings.model_construct()
+    """The defaults and the names that tests call, whatever is in the environment of who runs them."""
+    return Settings.model_construct(api_names=("api.test", "x"))
 
 
 @contextlib.asynccontextmanager
@@ -63,9 +62,9 @@ async def app(client: Client) -> FastAPI:
 
 
 @pytest.fixture(scope="session")
-async def http(app: FastAPI, client: Client) -> AsyncIterator[httpx2.AsyncClient]:
+async def http(app: FastAPI, orchestration: None) -> AsyncIterator[httpx2.AsyncClient]:
     """A client of the API; a worker for the workflows runs, none for handlers."""
-    async with orchestrator(client), calling(app) as http:
+    async with calling(app) as http:
         yield http
 
 
@@ -85,6 +84,7 @@ def api(http: httpx2.AsyncClient, queue: str) -> Caller:
 @pytest.fixture
 async def worker(api: Caller, client: Client) -> AsyncIterator[Worker]:
     """A worker for the test's own queue."""
+    STAGE.loop = asyncio.get_running_loop()
     async with Worker(client, HANDLERS, queues=[api.queue]) as running:
         yield running
         await STAGE.release_all()

@@ -1,0 +1,116 @@
+"""Temporal away: every call says so in time, and all goes on when it is back, without a restart of the API."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Collection
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from fastapi import FastAPI
+
+from api import patience
+from api.app import create_app
+from duetime.engine import EmbeddedEngine, EngineConfig
+from duetime.engine.ports import free_port
+from duetime.settings import Settings
+from tests.api.caller import Answer, Caller, problem
+from tests.api.conftest import calling
+
+#: Answered by the process itself.
+ALONE = {"/healthz"}
+
+
+@pytest.fixture
+async def engine(tmp_path: Path) -> AsyncIterator[EmbeddedEngine]:
+    """One that is not started yet."""
+    engine = EmbeddedEngine(EngineConfig(data_dir=tmp_path, port=free_port(), ui_port=None))
+    yield engine
+    await engine.stop()
+
+
+@pytest.fixture
+async def app(engine: EmbeddedEngine) -> FastAPI:
+    return create_app(Settings.model_construct(temporal_address=engine.address, api_names=("api.test",)))
+
+
+@pytest.fixture
+async def http(app: FastAPI) -> AsyncIterator[httpx2.AsyncClient]:
+    async with calling(app) as http:
+        yield http
+
+
+def calls(app: FastAPI) -> dict[str, tuple[str, str, Any]]:
+    """A good call of every operation, by its name: method, path, body."""
+    found = {}
+    for path, operations in app.openapi()["paths"].items():
+        for method, operation in operations.items():
+            body = None
+            if "requestBody" in operation:
+                content = operation["requestBody"]["content"]["application/json"]
+                examples = list(content.get("examples", {}).values())
+                body = examples[0]["value"] if examples else {"priority": 1} if method == "patch" else {}
+            if path not in ALONE:
+                filled = re.sub(r"\{[^}]+\}", "some-job", path)
+                found[operation["operationId"]] = (method.upper(), filled, body)
+    return found
+
+
+async def all_answers(http: httpx2.AsyncClient, app: FastAPI) -> dict[str, tuple[Answer, float]]:
+    """Each operation's answer, and after how many seconds it came."""
+    loop = asyncio.get_running_loop()
+
+    async def call(method: str, path: str, body: Any) -> tuple[Answer, float]:
+        began = loop.time()
+        answer = (
+            await http.request(method, path, json=body)
+            if body is not None
+            else await http.request(method, path)
+        )
+        return answer, loop.time() - began
+
+    wanted = calls(app)
+    answers = await asyncio.gather(*(call(*parts) for parts in wanted.values()))
+    return dict(zip(wanted, answers, strict=True))
+
+
+async def all_unavailable(http: httpx2.AsyncClient, app: FastAPI, but: Collection[str] = ()) -> None:
+    for name, (answer, seconds) in (await all_answers(http, app)).items():
+        if name in but:
+            continue
+        if answer.status_code == 207:  # A batch answers for each of its jobs.
+            assert {item["status"] for item in answer.json()["jobs"]} <= {422, 503}, name
+            continue
+        body = problem(answer, 503)
+        assert int(answer.headers["retry-after"]) >= 1, name
+        assert body["reason"], name
+        assert seconds < 5, f"{name} took {seconds}"
+    assert (await http.get("/healthz")).status_code == 200
+
+
+async def test_away_and_back_twice(
+    engine: EmbeddedEngine, app: FastAPI, http: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert patience.PATIENCE < 5
+    # Half of what it is, so that a call which waits twice is told from a slow machine.
+    monkeypatch.setattr(patience, "PATIENCE", 2.0)
+    caller = Caller(http)
+    await all_unavailable(http, app)
+    await engine.start()
+    await ready(http)
+    accepted = await caller.submit(delay="1h")
+    await engine.kill()
+    await all_unavailable(http, app, but=("listKinds", "getKind"))  # Known for some seconds.
+    await engine.start()
+    await ready(http)
+    assert (await caller.get(accepted["id"]))["run_id"] == accepted["run_id"]
+    assert (await caller.command(accepted["id"], "cancel")).json()["state"] == "cancelled"
+
+
+async def ready(http: httpx2.AsyncClient) -> None:
+    async with asyncio.timeout(60):
+        while (answer := await http.get("/readyz")).status_code != 200:
+            problem(answer, 503)
+            await asyncio.sleep(0.1)
+    assert answer.json() == {"status": "ready"}
