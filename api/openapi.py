@@ -8,6 +8,7 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 
 from api.problems import PROBLEM_SCHEMAS, problem_responses
 from api.routes.examples import EXAMPLES
@@ -33,6 +34,12 @@ def install(app: FastAPI) -> None:
         return app.openapi_schema
 
     app.openapi = openapi  # type: ignore[method-assign]
+
+
+def operation_name(route: APIRoute) -> str:
+    """A name for generated clients, from that of the function: `list_jobs` is `listJobs`."""
+    first, *others = route.name.split("_")
+    return first + "".join(word.title() for word in others)
 
 
 def completed(document: Schema) -> Schema:

@@ -6,6 +6,7 @@ to be like them.
 """
 
 import asyncio
+import copy
 import secrets
 from collections import Counter
 from collections.abc import Mapping
@@ -22,6 +23,7 @@ from api.jobs.index import MOST, Index, Row
 from api.jobs.state import state_of
 from api.patience import answer_in_time
 from api.problems import unavailable
+from api.security.caller import Caller
 from api.together import together
 from duetime.contracts.record import View
 from duetime.contracts.states import State
@@ -65,6 +67,12 @@ class Counting:
         self._client = client
         self._index = Index(client)
         self._places = asyncio.Semaphore(_AT_ONCE)
+
+    def seen_by(self, caller: Caller) -> "Counting":
+        """The same for another caller."""
+        other = copy.copy(self)
+        other._index = self._index.seen_by(caller)
+        return other
 
     async def count(self, wanted: JobFilter, by_state: bool) -> JobCounts:
         """How many jobs `wanted` holds, and in which states if asked."""

@@ -49,6 +49,7 @@ class Dispatched:
     activity_id: str
     held: bool
     server_attempt: int
+    maximum_attempts: int
     scheduled_at: datetime | None
     started_at: datetime | None
     heartbeat_at: datetime | None
@@ -217,6 +218,7 @@ async def _dispatched(client: Client, pending: PendingActivityInfo) -> Dispatche
         activity_id=pending.activity_id,
         held=pending.state in _HELD,
         server_attempt=pending.attempt,
+        maximum_attempts=pending.maximum_attempts,
         scheduled_at=when(pending, "scheduled_time"),
         started_at=when(pending, "last_started_time"),
         heartbeat_at=when(pending, "last_heartbeat_time"),

@@ -13,7 +13,9 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.common import SearchAttributeKey
 
 from api.jobs.facts import Facts
+from api.jobs.query import all_of, within
 from api.jobs.wire import instant, when
+from api.security.caller import ANYBODY, Caller
 from duetime import attributes
 from duetime.contracts.instants import parse_instant
 from duetime.tags import read_tags
@@ -65,10 +67,19 @@ class Row:
 
 
 class Index:
-    """Asks the index."""
+    """Asks the index for what `caller` may see: every question carries the caller's bounds."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, caller: Caller = ANYBODY) -> None:
         self._client = client
+        self._bounds = [
+            within(key, allowed)
+            for key, allowed in ((attributes.QUEUE, caller.queues), (attributes.KIND, caller.kinds))
+            if allowed is not None
+        ]
+
+    def seen_by(self, caller: Caller) -> "Index":
+        """The same for another caller."""
+        return Index(self._client, caller)
 
     async def rows(self, query: str, size: int, token: bytes = b"") -> tuple[list[Row], bytes]:
         """Up to `size` lines in the index's order, and where to go on: open runs by their start, the newest first, then
@@ -76,7 +87,7 @@ class Index:
         answer = await self._client.workflow_service.list_workflow_executions(
             ListWorkflowExecutionsRequest(
                 namespace=self._client.namespace,
-                query=query,
+                query=self._bounded(query),
                 page_size=min(size, MOST),
                 next_page_token=token,
             ),
@@ -85,12 +96,15 @@ class Index:
         return [_row(info) for info in answer.executions], answer.next_page_token
 
     async def count(self, query: str) -> int:
-        return (await self._client.count_workflows(query)).count
+        return (await self._client.count_workflows(self._bounded(query))).count
 
     async def count_by_status(self, query: str) -> Mapping[str, int]:
         """How many by the name of their execution status (`Running`, `Completed` …)."""
-        counted = await self._client.count_workflows(f"{query} GROUP BY ExecutionStatus")
+        counted = await self._client.count_workflows(f"{self._bounded(query)} GROUP BY ExecutionStatus")
         return {str(group.group_values[0]): group.count for group in counted.groups}
+
+    def _bounded(self, query: str) -> str:
+        return all_of(query, *self._bounds)
 
 
 def _row(info: WorkflowExecutionInfo) -> Row:

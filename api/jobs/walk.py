@@ -7,7 +7,7 @@ that one which ends between the two looks is in both, and is told once; the fini
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from statistics import median_low
+from statistics import median_high
 
 from api.jobs import query
 from api.jobs.cursor import Cursor, Key, Part, key_of
@@ -18,8 +18,6 @@ from duetime.contracts.instants import EPOCH
 _NEVER = datetime.max.replace(tzinfo=UTC)
 #: Answers of `MOST` rows that are read of what has ended since, before a shorter span of the list is taken.
 _ANSWERS = 5
-#: A run that goes on as another closes just before the other starts.
-_SEAM = timedelta(seconds=1)
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,7 @@ class Walk:
     ) -> tuple[list[Row], datetime | None]:
         """Those after `place` that were open when the list began and are no more, down to the start `floor`, or to a
         later one when they are very many."""
-        since = [query.all_of(query.CONTINUED, f"CloseTime > {query.moment(at.newest - _SEAM)}")]
+        since = [query.all_of(query.CONTINUED, f"CloseTime > {query.moment(at.newest)}")]
         if final := query.finished(self._wanted.final_states):
             since.append(query.all_of(final, f"CloseTime > {query.moment(at.cutoff)}"))
         while True:
@@ -106,7 +104,7 @@ class Walk:
                     break
                 more, token = await self._index.rows(text, MOST, token)
                 rows += more
-            middle = median_low(row.started_at for row in rows) if token else None
+            middle = median_high(row.started_at for row in rows) if token else None
             if middle is None or middle == floor:
                 return rows, floor
             floor = middle

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Depends, Path
 
 from api.fences import FenceCheck, Fences, FenceView, fences_of
 from api.problems import problem_responses
+from api.security.scopes import Scope, needs
 from api.strict import StrictRoute
 from duetime.effects.bounds import LONGEST_NAME
 
@@ -20,6 +21,7 @@ Manager = Annotated[Fences, Depends(fences_of)]
     operation_id="checkFence",
     responses=problem_responses(400, 412, 413, 415, 422, 503),
 )
+@needs(Scope.OPERATE, covers_all=True)
 async def check_fence(
     resource: Annotated[str, Path(description="any name, up to 512 characters", max_length=LONGEST_NAME)],
     given: FenceCheck,

@@ -19,13 +19,16 @@ COUNTS_EXAMPLE: dict[str, Any] = {
     "approximate": False,
 }
 
+_NO_OFFSET = (
+    'has no offset: write RFC 3339 with an offset, as "2027-01-15T09:00:00+01:00", or name a "timezone"'
+)
 BATCH_EXAMPLES: Any = {
     "batch": {
-        "summary": "Two jobs, the second with a typing error",
+        "summary": "Two jobs, the second with a time that has no offset",
         "value": {
             "jobs": [
                 SUBMISSION_EXAMPLES["later"]["value"],
-                {"kind": "hello", "queu": "default"},
+                {"kind": "hello", "run_at": "2027-01-15T09:00:00"},
             ]
         },
     }
@@ -39,9 +42,18 @@ BATCH_ANSWER_EXAMPLE: dict[str, Any] = {
                 "type": "urn:duetime:problem:invalid",
                 "title": "Invalid field",
                 "status": 422,
-                "detail": "/jobs/1/queu: unknown field; did you mean `queue`?",
-                "errors": [{"pointer": "/jobs/1/queu", "message": "unknown field; did you mean `queue`?"}],
+                "detail": f"/jobs/1/run_at: {_NO_OFFSET}",
+                "errors": [{"pointer": "/jobs/1/run_at", "message": _NO_OFFSET}],
             },
         },
     ]
 }
+
+EVENTS_EXAMPLE = (
+    "retry: 2000\n\n"
+    'id: 5f1c0d2a9b3e.37517e5f3dc6\nevent: state\ndata: {"id":"reminder-4711","state":"running", …}\n\n'
+    "id: 5f1c0d2a9b3e.0b1f4c77aa10\nevent: progress\n"
+    'data: {"id":"reminder-4711","state":"running","progress":{"done":3,"total":10, …}, …}\n\n'
+    "id: 91be6a54d0c8.0b1f4c77aa10\nevent: done\n"
+    'data: {"id":"reminder-4711","state":"succeeded","result":{"sent":true}, …}\n\n'
+)

@@ -24,11 +24,14 @@ def read(model: type[Model], response: httpx2.Response) -> Model:
     try:
         return model.model_validate_json(response.content)
     except ValidationError:
-        where = response.request.url.copy_with(query=None)
-        detail = f"{where} answered something that is no {model.__name__}: is this a Duetime API?"
-        raise ApiError(
-            ProblemView(title="Not understood", status=response.status_code, detail=detail)
-        ) from None
+        where = str(response.request.url.copy_with(query=None))
+        raise not_understood(where, response.status_code, model.__name__) from None
+
+
+def not_understood(where: str, status: int, what: str) -> ApiError:
+    """Something answered that is not what we know."""
+    detail = f"{where} answered something that is no {what}: is this a Duetime API?"
+    return ApiError(ProblemView(title="Not understood", status=status, detail=detail))
 
 
 def error_of(response: httpx2.Response) -> ApiError:

@@ -4,10 +4,41 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from pydantic import BaseModel
+
 from duetime.contracts import limits
+from duetime.contracts.problem import ProblemView
+from duetime.contracts.view import JobView
+from duetime.errors import ApiError, api_error
 
 #: Room for what surrounds the jobs in a body.
 _FRAME = 1024
+
+
+class BatchItem(BaseModel):
+    """What became of one job of a batch: `job`, or the `problem` for which it was refused."""
+
+    status: int
+    job: JobView | None = None
+    problem: ProblemView | None = None
+
+    @property
+    def error(self) -> ApiError | None:
+        """The refusal as the exception that it would have been alone."""
+        return api_error(self.problem) if self.problem is not None else None
+
+    def accepted(self) -> JobView:
+        """The job; raises the refusal."""
+        if (error := self.error) is not None:
+            raise error
+        assert self.job is not None
+        return self.job
+
+
+class BatchAnswer(BaseModel):
+    """An answer for each job, in their order."""
+
+    jobs: list[BatchItem]
 
 
 def chunks(bodies: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:

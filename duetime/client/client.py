@@ -2,7 +2,7 @@
 
 import ssl
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any, Literal, Self, TypedDict, Unpack
@@ -12,16 +12,19 @@ from pydantic import Field
 
 from duetime.client.address import find_address
 from duetime.client.answer import read
+from duetime.client.batch import BatchAnswer, BatchItem, chunks
 from duetime.client.call import Call, Repeat, job_path
 from duetime.client.connections import Connections
-from duetime.client.events import Listener
+from duetime.client.events import JobEvent, Listener
 from duetime.client.fields import (
     ChangeFields,
     Filters,
     JobFields,
     Payload,
     body_of,
+    body_of_mapping,
     body_of_spec,
+    check_key,
     new_key,
     query_of,
     wire,
@@ -120,6 +123,27 @@ class Client:
         """`submit` for a job that is a model already."""
         return await self._submit(body_of_spec(spec), idempotency_key)
 
+    async def batch(
+        self, jobs: Iterable[JobSpec | Mapping[str, Any]], *, idempotency_key: str | None = None
+    ) -> list[BatchItem]:
+        """Hands many jobs over, each accepted or refused for itself; what became of each, in their order.
+
+        Any number: 1,000 go in one call. Mappings have the fields of a submission. With `idempotency_key` the same jobs
+        must come in the same order again. A job that cannot be said in JSON raises before anything is sent.
+        """
+        ours = check_key(idempotency_key) is None
+        key = idempotency_key or new_key()
+        bodies = [body_of_spec(job) if isinstance(job, JobSpec) else body_of_mapping(job) for job in jobs]
+        if ours:
+            for body in bodies:
+                body.setdefault("id", new_id(datetime.now(UTC)))
+        items: list[BatchItem] = []
+        for number, chunk in enumerate(chunks(bodies)):
+            part = key if number == 0 else f"{key}+{number}"
+            call = Call("POST", "/v1/jobs:batch", body={"jobs": chunk}, key=part)
+            items += read(BatchAnswer, await self._sender.send(call)).jobs
+        return items
+
     async def run(
         self,
         kind: str,
@@ -137,7 +161,7 @@ class Client:
         return result_of(await self.wait_for(job.id, wait))
 
     async def _submit(self, body: dict[str, Any], key: str | None) -> Submitted:
-        ours = key is None
+        ours = check_key(key) is None
         if ours:
             key = new_key()
             # A key alone determines the id, which then does not sort by time.
@@ -202,6 +226,15 @@ class Client:
     async def kinds(self) -> list[KindView]:
         """What workers announced that they can run."""
         return read(KindList, await self._sender.send(Call("GET", "/v1/kinds"))).kinds
+
+    async def events(self, job_id: str, *, last_event_id: str | None = None) -> AsyncGenerator[JobEvent]:
+        """What happens to the job, from now or from after `last_event_id`, until it is final.
+
+        A broken stream is gone on with where it broke. Very short states may merge.
+        """
+        call = Call("GET", job_path(job_id, "/events"))
+        async for event in self._listener.listen(call, last_event_id):
+            yield event
 
     # -- commands -----------------------------------------------------------------------------------------
 

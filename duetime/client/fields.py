@@ -75,6 +75,15 @@ def new_key() -> str:
     return secrets.token_hex(16)
 
 
+def check_key(key: str | None) -> str | None:
+    """An Idempotency-Key when it is one; `InvalidField` otherwise."""
+    printable = key is None or (key.isascii() and key.isprintable())
+    if printable and (key is None or 1 <= len(key) <= limits.IDEMPOTENCY_KEY_LENGTH):
+        return key
+    bound = f"1 to {limits.IDEMPOTENCY_KEY_LENGTH} printable ASCII characters"
+    raise _invalid("header Idempotency-Key", f"must have {bound}")
+
+
 def body_of(kind: str, payload: Payload | None, fields: Mapping[str, Any]) -> dict[str, Any]:
     """A submission as JSON. `InvalidField` for what is no JSON, `TooLarge` for a payload over its bound."""
     body = {"kind": kind} | wire(fields)
@@ -89,6 +98,12 @@ def body_of_spec(spec: JobSpec) -> dict[str, Any]:
     """A submission that is a model already: what was said in it, and nothing more."""
     said = {name: getattr(spec, name) for name in spec.model_fields_set if name not in ("kind", "payload")}
     return body_of(spec.kind, spec.payload or None, said)
+
+
+def body_of_mapping(job: Mapping[str, Any]) -> dict[str, Any]:
+    """A submission with its fields by name."""
+    rest = {name: value for name, value in job.items() if name not in ("kind", "payload")}
+    return body_of(job.get("kind", ""), job.get("payload"), rest)
 
 
 def wire(fields: Mapping[str, Any]) -> dict[str, Any]:

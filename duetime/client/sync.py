@@ -88,6 +88,7 @@ class SyncClient:
 
     submit = _now(Client.submit)
     submit_spec = _now(Client.submit_spec)
+    batch = _now(Client.batch)
     run = _now(Client.run)
     get = _now(Client.get)
     result = _now(Client.result)
@@ -95,6 +96,7 @@ class SyncClient:
     jobs = _each(Client.jobs)
     page = _now(Client.page)
     count = _now(Client.count)
+    events = _each(Client.events)
     kinds = _now(Client.kinds)
     move = _now(Client.move)
     run_now = _now(Client.run_now)

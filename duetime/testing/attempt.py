@@ -4,10 +4,18 @@ import asyncio
 import dataclasses
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from types import SimpleNamespace
 from typing import Any, cast
 
 from temporalio.activity import ActivityCancellationDetails
-from temporalio.client import AsyncActivityCancelledError, Client
+from temporalio.api.workflowservice.v1 import (
+    RecordActivityTaskHeartbeatRequest,
+    RecordActivityTaskHeartbeatResponse,
+    RespondActivityTaskCompletedRequest,
+    RespondActivityTaskFailedRequest,
+)
+from temporalio.client import Client
+from temporalio.converter import DataConverter
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import ActivityEnvironment
@@ -64,16 +72,14 @@ class FakeAttempt:
     ) -> None:
         self.started_at = started_at
         self.token = assignment.record.token_at(started_at)
-        self.details = details
         self.worker = WORKER
         #: When the lease of a worker that died runs out.
         self.lost_at: datetime | None = None
         #: The handler waits for the fake itself, so time may pass meanwhile.
         self.waits = 0
         self._handler, self._assignment, self._payload = handler, assignment, payload
-        self._changed = changed
+        self._server = _Server(details, changed)
         self._loop = asyncio.get_running_loop()
-        self._cancelled: ActivityCancellationDetails | None = None
         self._env = ActivityEnvironment()
         self._env.info = dataclasses.replace(
             self._env.info,
@@ -87,7 +93,6 @@ class FakeAttempt:
             heartbeat_timeout=timedelta(seconds=assignment.lease),
             start_to_close_timeout=timedelta(seconds=assignment.timeout),
         )
-        self._env.on_heartbeat = self._hear
 
     def begun(self, number: int) -> Attempt:
         """The attempt as the server tells it before its worker was heard of."""
@@ -100,40 +105,85 @@ class FakeAttempt:
         )
 
     async def run(self, clock: Callable[[], datetime]) -> Any:
-        """What the activity returned; raises what it raised. Times in both are those of the fake's clock."""
+        """What the attempt returned; raises what it failed with. Times in both are those of the fake's clock."""
         job = self._assignment.model_dump(mode="json", exclude_defaults=True)
-        activity = as_activity(self._handler, Tools(cast(Client, self), WORKER))
+        activity = as_activity(self._handler, Tools(cast(Client, self._server), WORKER))
         try:
-            return _on_clock(await self._env.run(activity, self._payload, job), clock())
-        except ApplicationError as error:
-            for said in error.details:
-                _on_clock(said, clock())
-            raise
-        finally:
-            for said in self.details:
-                _on_clock(said, clock())
+            await self._env.run(activity, self._payload, job)
+        except BaseException as ended:
+            # The runtime tells the server by itself, then ends the activity by an exception of the SDK.
+            if self._server.ending is None:
+                raise ended from None
+        # Attempts that begin at one time differ by microseconds, so that their tokens grow.
+        return self._server.read(max(clock(), self.started_at))
+
+    @property
+    def details(self) -> list[Any]:
+        """What it said last with its heartbeats, or what those before it said."""
+        return self._server.details
 
     def cancel(self, details: ActivityCancellationDetails) -> None:
         """Tells the handler to stop. From any thread."""
-        self._cancelled = details
+        self._server.cancelled = details
         self._loop.call_soon_threadsafe(self._env.cancel, details)
 
-    # -- in the place of the server's connection ----------------------------------------------------------
 
-    def get_async_activity_handle(self, *, task_token: bytes) -> "FakeAttempt":
+class _Server:
+    """In the place of the connection to the server: hears one attempt."""
+
+    namespace = "fake"
+    identity = WORKER
+    service_client = SimpleNamespace(config=SimpleNamespace(identity=WORKER))
+    data_converter = DataConverter.default
+
+    def __init__(self, details: list[Any], changed: Callable[[], None]) -> None:
+        self.details = list(details)
+        self.cancelled: ActivityCancellationDetails | None = None
+        #: What the attempt ended with: what it returned, or its failure.
+        self.ending: tuple[Any] | ApplicationError | None = None
+        self._changed = changed
+
+    @property
+    def workflow_service(self) -> "_Server":
         return self
 
-    async def heartbeat(self, *details: Any, rpc_timeout: timedelta | None = None) -> None:
-        if self._cancelled is not None and self._cancelled.not_found:
-            raise RPCError("the attempt is over", RPCStatusCode.NOT_FOUND, b"")
-        self._hear(*details)
-        if self._cancelled is not None:
-            raise AsyncActivityCancelledError(self._cancelled)
+    def read(self, now: datetime) -> Any:
+        """What the attempt returned; raises what it failed with."""
+        for said in self.details:
+            _on_clock(said, now)
+        if isinstance(self.ending, tuple):
+            return _on_clock(self.ending[0], now)
+        assert self.ending is not None
+        for said in self.ending.details:
+            _on_clock(said, now)
+        raise self.ending
 
-    def _hear(self, *details: Any) -> None:
-        if self._cancelled is None or not self._cancelled.not_found:
-            self.details = list(details)
-            self._changed()
+    async def record_activity_task_heartbeat(
+        self, request: RecordActivityTaskHeartbeatRequest, **_: Any
+    ) -> RecordActivityTaskHeartbeatResponse:
+        self._refuse_the_old()
+        self.details = await self.data_converter.decode(request.details.payloads)
+        self._changed()
+        return RecordActivityTaskHeartbeatResponse(cancel_requested=self.cancelled is not None)
+
+    async def respond_activity_task_completed(
+        self, request: RespondActivityTaskCompletedRequest, **_: Any
+    ) -> None:
+        self._refuse_the_old()
+        (result,) = await self.data_converter.decode(request.result.payloads)
+        self.ending = (result,)
+
+    async def respond_activity_task_failed(self, request: RespondActivityTaskFailedRequest, **_: Any) -> None:
+        self._refuse_the_old()
+        if request.HasField("last_heartbeat_details"):
+            self.details = await self.data_converter.decode(request.last_heartbeat_details.payloads)
+        error = await self.data_converter.decode_failure(request.failure)
+        assert isinstance(error, ApplicationError)
+        self.ending = error
+
+    def _refuse_the_old(self) -> None:
+        if self.cancelled is not None and self.cancelled.not_found:
+            raise RPCError("the attempt is over", RPCStatusCode.NOT_FOUND, b"")
 
 
 def _on_clock(said: Any, now: datetime) -> Any:

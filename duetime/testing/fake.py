@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
@@ -11,6 +11,8 @@ from typing import Any
 
 from duetime.client import Client, SyncClient
 from duetime.contracts.duration import Duration, parse_duration
+from duetime.contracts.events import OPENING, Moment
+from duetime.contracts.states import State
 from duetime.contracts.view import JobView
 from duetime.handlers import find_handlers
 from duetime.testing.attempt import FakeAttempt
@@ -21,6 +23,9 @@ from duetime.testing.world import World
 
 #: The attempt whose handler is running here, so that it may wait for other jobs while time passes.
 _running: ContextVar[FakeAttempt | None] = ContextVar("duetime_fake_attempt", default=None)
+
+#: Turns of the loop in which a handler that has just begun takes its first step.
+_FIRST_STEPS = 10
 
 _URL = "http://duetime.invalid"
 
@@ -97,9 +102,16 @@ class FakeDuetime:
 
     async def finish(self, job_id: str) -> JobView:
         """Lets time pass until this job is final, and gives it. `Stuck` when nothing can make it so."""
+        return await self._until(job_id, lambda job: not job.is_open)
+
+    async def reach(self, job_id: str, state: State) -> JobView:
+        """Lets time pass until this job is in `state`, `running` say. `Stuck` when nothing can bring it there."""
+        return await self._until(job_id, lambda job: job.state(self.now) is state)
+
+    async def _until(self, job_id: str, there: Callable[[FakeJob], bool]) -> JobView:
         with self._lock:
             job = self._service.job(job_id)
-        await self._drive(None, lambda: not job.is_open, job)
+        await self._drive(None, lambda: there(self._service.job(job_id)), job)
         return self.job(job_id)
 
     async def wait(self, job_id: str, span: timedelta) -> tuple[JobView, bool]:
@@ -137,9 +149,11 @@ class FakeDuetime:
                     elif step is _Step.RETURN and not done():
                         self._arrive(until, awaited)
                 if step is _Step.RETURN:
-                    return
+                    break
                 # Time that moves lets others have a look, too.
                 await (woken.wait() if step is _Step.WAIT else asyncio.sleep(0))
+            for _ in range(_FIRST_STEPS if self._running else 0):
+                await asyncio.sleep(0)
         finally:
             self._waiting.discard(waiting)
             if me is not None:
@@ -176,6 +190,22 @@ class FakeDuetime:
             with self._lock:
                 del self._running[attempt]
                 self._wake()
+
+    async def news(self, job_id: str, seen: str | None) -> AsyncGenerator[bytes]:
+        """The events of a job as Server-Sent Events; time passes while they are waited for."""
+        yield OPENING
+        while True:
+            moment = Moment(self.job(job_id))
+            event = moment.since(seen)
+            if event is not None:
+                seen = moment.id
+                yield event
+            if moment.is_final:
+                return
+            await self._until(job_id, self._is_news(moment.id))
+
+    def _is_news(self, told: str) -> Callable[[FakeJob], bool]:
+        return lambda job: Moment(self._service.view(job)).id != told
 
     # -- for the API --------------------------------------------------------------------------------------
 

@@ -18,7 +18,10 @@ Query = Mapping[str, Sequence[str]]
 
 
 def select(jobs: Iterable[JobView], query: Query, also: Sequence[str] = ()) -> list[JobView]:
-    """The jobs that the filters hold, as a list has them: open ones first, the newest first; then the last closed."""
+    """The jobs that the filters hold, as a list has them: open ones first, the newest first; then the last closed.
+
+    `jobs` are in the order of their submission.
+    """
     unknown: list[Fault] = [
         {"pointer": f"query {name}", "message": "unknown parameter"}
         for name in query
@@ -30,7 +33,7 @@ def select(jobs: Iterable[JobView], query: Query, also: Sequence[str] = ()) -> l
     after, before = _instant(query, "created_after"), _instant(query, "created_before")
     found = [
         job
-        for job in jobs
+        for job in reversed(list(jobs))
         if (not states or job.state in states)
         and set(query.get("tag", ())) <= set(job.tags)
         and all(getattr(job, name) == query[name][0] for name in _ONE[:4] if name in query)

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from duetime.contracts import limits
 from duetime.contracts.explain import Fault
 from duetime.contracts.ids import id_of_key, new_id
 from duetime.contracts.job import JobSpec
@@ -220,16 +219,6 @@ class Service:
     def _conflict(self, name: str, detail: str, job: FakeJob, **more: Any) -> ApiError:
         title = "The id is in use" if name == "id-in-use" else "Not in this state"
         return problem_error(409, name, title, detail, job=self.view(job).model_dump(mode="json"), **more)
-
-
-def check_key(key: str | None) -> str | None:
-    """An Idempotency-Key when it is one; `InvalidField` otherwise."""
-    if key is not None and not (
-        1 <= len(key) <= limits.IDEMPOTENCY_KEY_LENGTH and key.isascii() and key.isprintable()
-    ):
-        bound = f"1 to {limits.IDEMPOTENCY_KEY_LENGTH} printable ASCII characters"
-        raise invalid_field([{"pointer": "header Idempotency-Key", "message": f"must have {bound}"}])
-    return key
 
 
 def _other_body() -> ApiError:

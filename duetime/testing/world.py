@@ -44,7 +44,7 @@ class World:
         self.queues: dict[str, dict[str, Handler]] = {}
         self.changed = changed
         self._chance = random.Random(0)  # noqa: S311
-        self._last_token_at = now
+        self._last_token_at = now - _MICROSECOND
         self._submitted = 0
 
     def next_number(self) -> int:
@@ -173,7 +173,7 @@ class World:
             return
         left_behind = last_sign_of_the_dead(error, before)
         if left_behind is not None:
-            job.details, attempt.details = left_behind, left_behind
+            job.details = left_behind
             attempt.lost_at = attempt.started_at + job.spec.lease
             self.changed()
             return
@@ -245,7 +245,8 @@ class World:
 
     def end(self, job: FakeJob, state: State, *, result: Any = None, error: Error | None = None) -> None:
         """The job is final, and those that wait for it learn so."""
-        job.phase, job.final, job.finished_at = Phase.ENDED, state, self.now
+        ends = [attempt.finished_at for attempt in job.record.attempts if attempt.finished_at]
+        job.phase, job.final, job.finished_at = Phase.ENDED, state, max([self.now, *ends])
         job.result, job.error = result, error
         job.attempt, job.next_at, job.details = None, None, []
         for other in self.jobs.values():

@@ -128,6 +128,14 @@ async def stubborn(payload: dict[str, Any], job: Job) -> str:
             return "in its own time"
 
 
+@handler("hung", heartbeat="manual")
+async def hung(payload: dict[str, Any], job: Job) -> str:
+    """Gives no sign of life but the first."""
+    await STAGE.enter(job, payload)
+    await STAGE.wait(job.id)
+    return "too late"
+
+
 @handler("reject")
 async def reject(payload: dict[str, Any], job: Job) -> None:
     """Fails for good."""
@@ -144,4 +152,4 @@ async def sleepy(payload: dict[str, Any], job: Job) -> str:
     return "awake"
 
 
-HANDLERS = [echo, gate, sync_gate, flaky, stubborn, reject, sleepy]
+HANDLERS = [echo, gate, sync_gate, flaky, stubborn, hung, reject, sleepy]
