@@ -112,15 +112,15 @@ async def test_ten_workers_that_die_unheard_of_are_enough(fake: FakeDuetime, cli
     assert (done.error.type, len(done.attempts), done.attempt) == ("WorkerLost", 10, 0)
 
 
-async def test_a_job_that_snoozes_for_a_year_costs_no_time(fake: FakeDuetime, client: Client) -> None:
+async def test_a_job_that_snoozes_for_a_month_costs_no_time(fake: FakeDuetime, client: Client) -> None:
     @handler("fake.sleepy")
     async def sleepy(payload: dict[str, Any], job: Job) -> int:
-        if fake.now < START + 365 * 24 * HOUR:
+        if fake.now < START + timedelta(days=30):
             raise Snooze("1d")
         return len(fake.job(job.id).attempts)
 
     fake.register(sleepy)
-    assert await client.run("fake.sleepy") == 366
+    assert await client.run("fake.sleepy") == 31
 
 
 async def test_a_handler_may_wait_for_other_jobs(fake: FakeDuetime, client: Client) -> None:
@@ -160,7 +160,7 @@ async def test_waiting_for_what_nothing_can_finish_says_so(fake: FakeDuetime, cl
         await fake.finish(job.id)
     await fake.advance("1h")
     waiting = await client.submit("fake.note", after=[job.id])
-    with pytest.raises(Stuck, match="would never end"):
+    with pytest.raises(Stuck, match=f"is waiting for {job.id!r}"):
         await fake.reach(waiting.id, State.RUNNING)
 
 
