@@ -1,9 +1,14 @@
 """The fixtures that other projects use, in a pytest of their own."""
 
+import importlib.util
 import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+
+from duetime.testing.running import RunningService, ServiceMissing, named_service, running_service
 
 ROOT = Path(__file__).parents[2]
 
@@ -44,44 +49,30 @@ def test_the_engine(duetime_engine, duetime_service):
     assert duetime_service.temporal == duetime_engine.address
 """
 
-MISSING = """
-pytest_plugins = ["duetime.testing.fixtures"]
 
-def test_it(duetime_service):
-    pass
-"""
-
-
-def run(directory: Path, suite: str, *, path: str, **env: str) -> subprocess.CompletedProcess[str]:
-    (directory / "conftest.py").write_text("")
-    (directory / "test_it.py").write_text(suite)
+def test_a_suite_of_another_project_passes(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(SUITE)
     clean = {name: value for name, value in os.environ.items() if not name.startswith("DUETIME_")}
-    return subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:asyncio", "-W", "error"],
-        cwd=directory,
-        env=clean | {"PYTHONPATH": path, **env},
+        cwd=tmp_path,
+        env=clean | {"PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         timeout=110,
     )
-
-
-def test_a_suite_of_another_project_passes(tmp_path: Path) -> None:
-    done = run(tmp_path, SUITE, path=str(ROOT))
     assert "4 passed" in done.stdout, done.stdout + done.stderr
 
 
-def test_without_the_code_of_the_service_it_says_what_to_do(tmp_path: Path) -> None:
-    (tmp_path / "only").mkdir()
-    (tmp_path / "only/duetime").symlink_to(ROOT / "duetime")
-    done = run(tmp_path, MISSING, path=str(tmp_path / "only"))
-    assert done.returncode == 1
-    assert "the code of Duetime's service is not installed here" in done.stdout
-    assert "DUETIME_TEST_URL" in done.stdout
+def test_without_the_code_of_the_service_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "workflows" else name)
+    with pytest.raises(ServiceMissing, match="DUETIME_TEST_URL and DUETIME_TEST_TEMPORAL"):
+        running_service("127.0.0.1:7233").__enter__()
 
 
-def test_a_service_that_is_named_is_used(tmp_path: Path) -> None:
-    suite = MISSING.replace("pass", 'assert duetime_service.url == "http://duetime.example"')
-    named = {"DUETIME_TEST_URL": "http://duetime.example", "DUETIME_TEST_TEMPORAL": "temporal.example:7233"}
-    done = run(tmp_path, suite, path=str(ROOT), **named)
-    assert "1 passed" in done.stdout, done.stdout + done.stderr
+def test_a_service_that_is_named_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DUETIME_TEST_TEMPORAL", raising=False)
+    monkeypatch.setenv("DUETIME_TEST_URL", "http://duetime.example")
+    assert named_service() is None
+    monkeypatch.setenv("DUETIME_TEST_TEMPORAL", "temporal.example:7233")
+    assert named_service() == RunningService("http://duetime.example", "temporal.example:7233")
