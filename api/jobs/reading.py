@@ -14,11 +14,16 @@ from api.jobs.facts import Facts, Known, NotAJob, fetch
 from api.jobs.state import is_unknown, record_of, state_of, view_of
 from api.jobs.wire import instant
 from api.patience import in_time
-from api.problems import unknown
+from api.problems import Problem, from_rpc, unknown
 from api.security.caller import ANYBODY, Caller
 from duetime.contracts.states import FINAL
 from duetime.contracts.view import JobView, Links
 from workflows.reading import JOB
+
+
+def no_such_job(job_id: str) -> Problem:
+    """`404`, in the same words for a job that is not there and for one that the caller may not see."""
+    return unknown(f"no job has the id {job_id[:250]!r}")
 
 
 class Reader:
@@ -37,8 +42,7 @@ class Reader:
         """The newest run's facts; a `404` problem when nobody knows the id."""
         facts = await self.known(job_id)
         if facts is None:
-            # The same words for a job that is not there and for one that the caller may not see.
-            raise unknown(f"no job has the id {job_id[:250]!r}")
+            raise no_such_job(job_id)
         return facts
 
     @in_time()
@@ -67,9 +71,9 @@ class Reader:
         except NotAJob:
             return None
         except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
+            if from_rpc(error).status == 404:
                 return None
-            raise
+            raise  # not found may also be the namespace
         spec = facts.spec
         sees = self._caller.may_see(spec.kind if spec else None, spec.queue if spec else None)
         return facts if sees else None

@@ -49,6 +49,7 @@ def neighbour(http: httpx2.AsyncClient, keyring: Keyring, queue: str) -> Someone
 CALLS: list[tuple[str, str, Any]] = [
     ("GET", "", None),
     ("GET", "/result", None),
+    ("GET", "/events", None),
     ("PATCH", "", {"priority": 1}),
     ("POST", ":run-now", None),
     ("POST", ":cancel", {}),
