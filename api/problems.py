@@ -126,7 +126,7 @@ def unavailable(detail: str, reason: str = "temporal_unreachable", retry_after: 
 def from_rpc(error: RPCError) -> Problem:
     """What an answer of Temporal's frontend means to a caller of ours."""
     match error.status:
-        case RPCStatusCode.NOT_FOUND if _is_about_the_namespace(error):
+        case RPCStatusCode.NOT_FOUND if is_about_the_namespace(error):
             detail = f"{error.message[:300]} Create it, or set DUETIME_TEMPORAL_NAMESPACE"
             return unavailable(detail, "namespace_missing", retry_after=10)
         case RPCStatusCode.NOT_FOUND:
@@ -149,7 +149,7 @@ def from_rpc(error: RPCError) -> Problem:
     )
 
 
-def _is_about_the_namespace(error: RPCError) -> bool:
+def is_about_the_namespace(error: RPCError) -> bool:
     found = error.grpc_status.details
     return any(detail.type_url.endswith("NamespaceNotFoundFailure") for detail in found)
 

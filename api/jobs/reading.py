@@ -14,7 +14,7 @@ from api.jobs.facts import Facts, Known, NotAJob, fetch
 from api.jobs.state import is_unknown, record_of, state_of, view_of
 from api.jobs.wire import instant
 from api.patience import in_time
-from api.problems import Problem, from_rpc, unknown
+from api.problems import Problem, is_about_the_namespace, unknown
 from api.security.caller import ANYBODY, Caller
 from duetime.contracts.states import FINAL
 from duetime.contracts.view import JobView, Links
@@ -60,7 +60,7 @@ class Reader:
         try:
             found = await self._client.get_workflow_handle(job_id).describe()
         except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
+            if error.status is RPCStatusCode.NOT_FOUND and not is_about_the_namespace(error):
                 return False
             raise
         return found.workflow_type == JOB
@@ -71,9 +71,9 @@ class Reader:
         except NotAJob:
             return None
         except RPCError as error:
-            if from_rpc(error).status == 404:
+            if error.status is RPCStatusCode.NOT_FOUND and not is_about_the_namespace(error):
                 return None
-            raise  # not found may also be the namespace
+            raise
         spec = facts.spec
         sees = self._caller.may_see(spec.kind if spec else None, spec.queue if spec else None)
         return facts if sees else None

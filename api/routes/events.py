@@ -25,7 +25,7 @@ _HEADERS = {
 }
 _STREAM: dict[str, Any] = {
     "description": "The events, until the job is final",
-    "content": {"text/event-stream": {"schema": {"type": "string"}, "example": EVENTS_EXAMPLE}},
+    "content": {"text/event-stream": {"schema": {}, "example": EVENTS_EXAMPLE}},
 }
 
 

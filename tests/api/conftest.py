@@ -28,7 +28,7 @@ async def calling(app: FastAPI) -> AsyncIterator[httpx2.AsyncClient]:
     transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
     async with (
         app.router.lifespan_context(app),
-        httpx2.AsyncClient(transport=transport, base_url="http://api.test", timeout=60) as http,
+        httpx2.AsyncClient(transport=transport, base_url="http://localhost", timeout=60) as http,
     ):
         yield http
 

@@ -12,7 +12,7 @@ from tests.engine.programs import environment
 
 #: Not asked: what a schema cannot say (two ways to say when), and whether `Allow` is that of one template alone
 #: (`/v1/jobs/a:cancel` is also the job of that name).
-LEFT_OUT = "positive_data_acceptance,allow_header_conformance"
+LEFT_OUT = "positive_data_acceptance,allow_header_conformance,ignored_auth"
 
 #: A batch is accepted whatever is wrong with its jobs: each is answered for itself.
 SETTINGS = """

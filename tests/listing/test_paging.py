@@ -16,7 +16,7 @@ from tests.listing.crowd import Crowd
 from tests.listing.lists import get, ids, listed
 
 #: `DUETIME_LONG_LIST=5000` for a long one.
-OLD = int(os.environ.get("DUETIME_LONG_LIST", "500"))
+OLD = int(os.environ.get("DUETIME_LONG_LIST", "300"))
 FRESH = OLD // 10
 
 
