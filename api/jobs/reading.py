@@ -8,13 +8,13 @@ from urllib.parse import quote
 
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowHistoryEventFilterType
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.service import RPCError
 
 from api.jobs.facts import Facts, Known, NotAJob, fetch
 from api.jobs.state import is_unknown, record_of, state_of, view_of
 from api.jobs.wire import instant
 from api.patience import in_time
-from api.problems import Problem, is_about_the_namespace, unknown
+from api.problems import Problem, is_unknown_id, unknown
 from api.security.caller import ANYBODY, Caller
 from duetime.contracts.states import FINAL
 from duetime.contracts.view import JobView, Links
@@ -60,7 +60,7 @@ class Reader:
         try:
             found = await self._client.get_workflow_handle(job_id).describe()
         except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND and not is_about_the_namespace(error):
+            if is_unknown_id(error):
                 return False
             raise
         return found.workflow_type == JOB
@@ -71,7 +71,7 @@ class Reader:
         except NotAJob:
             return None
         except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND and not is_about_the_namespace(error):
+            if is_unknown_id(error):
                 return None
             raise
         spec = facts.spec

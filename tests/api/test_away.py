@@ -18,21 +18,21 @@ from duetime.settings import Settings
 from tests.api.caller import Answer, Caller, problem
 from tests.api.conftest import calling
 
-#: Answered by the process itself, or by another database than the server's.
+#: Answered without Temporal: by the process itself, and by the ledger's database.
 ALONE = {"/healthz", "/v1/fences/{resource}:check"}
 
 
 @pytest.fixture
 async def engine(tmp_path: Path) -> AsyncIterator[EmbeddedEngine]:
     """One that is not started yet."""
-    engine = EmbeddedEngine(EngineConfig(data_dir=tmp_path, port=free_port(), ui_port=None))
+    engine = EmbeddedEngine(EngineConfig(data_dir=tmp_path / "engine", port=free_port(), ui_port=None))
     yield engine
     await engine.stop()
 
 
 @pytest.fixture
-async def app(engine: EmbeddedEngine) -> FastAPI:
-    return create_app(Settings.model_construct(temporal_address=engine.address, api_names=("api.test",)))
+async def app(engine: EmbeddedEngine, tmp_path: Path) -> FastAPI:
+    return create_app(Settings.model_construct(temporal_address=engine.address, data_dir=tmp_path / "api"))
 
 
 @pytest.fixture
