@@ -117,14 +117,15 @@ class JobWorkflow:
         await self._until_ordered()
         while True:
             if workflow.info().is_continue_as_new_suggested():
-                self._start_over()
+                await self._start_over()
             await self._until_due()
             ending = await self._attempt()
             if ending is not None:
                 return ending
 
-    def _start_over(self) -> NoReturn:
+    async def _start_over(self) -> NoReturn:
         """A fresh history for a job that comes back for ever (no handler, snoozes)."""
+        await workflow.wait_condition(workflow.all_handlers_finished)
         carry = self._carry.model_copy(
             update={
                 "due_at": self._due_at,
