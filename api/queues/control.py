@@ -5,10 +5,10 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from weakref import WeakValueDictionary
 
 from temporalio.client import Client
 
-from api.patience import answer_in_time
 from api.security.caller import Caller
 from duetime.contracts.pauses import Note
 from duetime.contracts.queues import PauseRequest, RateRequest
@@ -27,12 +27,12 @@ def said_by(given: str | None, caller: Caller) -> str:
 
 
 class QueueControl:
-    """Changes the limits of queues. The server knows no compare-and-set: of two at once, one waits here; the last of
-    several API instances wins."""
+    """Changes the limits of queues. The server knows no compare-and-set: of two on one queue at once, one waits here; of
+    two API instances, the last one wins."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._one_at_a_time = asyncio.Lock()
+        self._one_at_a_time: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def pause(self, name: str, request: PauseRequest, who: str) -> None:
         """Hands out nothing of this queue until it is resumed. What runs goes on."""
@@ -72,15 +72,14 @@ class QueueControl:
         await self._change(name, change)
 
     async def _change(self, name: str, change: Change) -> None:
-        async with self._one_at_a_time:
-            await answer_in_time(self._carry_out(name, change))
-
-    async def _carry_out(self, name: str, change: Change) -> None:
-        before = await queue_limit(self._client, name)
-        after = change(before)
-        if after != before:
-            await set_queue_limit(self._client, name, after.rate, after.note)
-            log.info("queue %s: limit %s, by %s: %s", name, _said(after), after.note.by, after.note.reason)
+        async with self._one_at_a_time.setdefault(name, asyncio.Lock()):
+            before = await queue_limit(self._client, name)
+            after = change(before)
+            if after != before:
+                await set_queue_limit(self._client, name, after.rate, after.note)
+                log.info(
+                    "queue %s: limit %s, by %s: %s", name, _said(after), after.note.by, after.note.reason
+                )
 
 
 def _said(limit: QueueLimit) -> str:

@@ -18,8 +18,8 @@ from duetime.settings import Settings
 from tests.api.caller import Answer, Caller, problem
 from tests.api.conftest import calling
 
-#: Answered without Temporal: by the process itself, and by the ledger's database.
-ALONE = {"/healthz", "/v1/fences/{resource}:check"}
+#: Answered without Temporal: by the process itself, and by the ledger's database; two of them tell that it is away.
+ALONE = {"/healthz", "/v1/fences/{resource}:check", "/metrics", "/v1/doctor"}
 
 
 @pytest.fixture

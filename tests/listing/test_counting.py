@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.jobs import counting
+from api.jobs import looking
 from api.jobs.counting import by_final_state, scale
+from api.jobs.looking import Bounds, Looking
 from duetime.contracts.states import State
 from tests.listing.crowd import Crowd
 from tests.listing.lists import get, refusals
@@ -65,8 +66,8 @@ async def test_due_jobs_are_told_apart_one_by_one(due: int, http: httpx2.AsyncCl
 async def test_beyond_the_bound_the_split_is_an_estimate_and_says_so(
     due: int, http: httpx2.AsyncClient, queue: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(counting, "MOST_LOOKED_AT", 7)
-    monkeypatch.setattr(counting, "MOST", 9)
+    monkeypatch.setattr(Looking, "bounds", Bounds(looked_at=7))
+    monkeypatch.setattr(looking, "MOST", 9)
     counts = await get(http, "/v1/jobs:count", queue=queue, by="state")
     assert Counter(counts["states"]) == Counter(queued=due, scheduled=4, cancelled=2)
     assert (counts["total"], counts["approximate"]) == (46, True)
