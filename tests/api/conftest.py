@@ -57,8 +57,9 @@ async def serving(app: FastAPI) -> AsyncIterator[str]:
 
 
 @pytest.fixture(scope="session")
-async def app(client: Client) -> FastAPI:
-    return create_app(settings(), client)
+async def app(client: Client, tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
+    data = tmp_path_factory.mktemp("data")
+    return create_app(settings().model_copy(update={"data_dir": data}), client)
 
 
 @pytest.fixture(scope="session")
