@@ -14,11 +14,16 @@ from api.jobs.facts import Facts, Known, NotAJob, fetch
 from api.jobs.state import is_unknown, record_of, state_of, view_of
 from api.jobs.wire import instant
 from api.patience import in_time
-from api.problems import is_unknown_id, unknown
+from api.problems import Problem, is_unknown_id, unknown
 from api.security.caller import ANYBODY, Caller
 from duetime.contracts.states import FINAL
 from duetime.contracts.view import JobView, Links
 from workflows.reading import JOB
+
+
+def no_such_job(job_id: str) -> Problem:
+    """`404`, in the same words for a job that is not there and for one that the caller may not see."""
+    return unknown(f"no job has the id {job_id[:250]!r}")
 
 
 class Reader:
@@ -37,8 +42,7 @@ class Reader:
         """The newest run's facts; a `404` problem when nobody knows the id."""
         facts = await self.known(job_id)
         if facts is None:
-            # The same words for a job that is not there and for one that the caller may not see.
-            raise unknown(f"no job has the id {job_id[:250]!r}")
+            raise no_such_job(job_id)
         return facts
 
     @in_time()

@@ -23,7 +23,7 @@ from duetime.backoff import retry_delay
 from duetime.contracts import limits
 from duetime.contracts.job import Retry
 from duetime.contracts.json_value import JsonValueError, check_json
-from duetime.contracts.record import Assignment, Attempt, Done, Error, Record, Sign, cut, read_sign
+from duetime.contracts.record import Assignment, Attempt, Done, Error, Record, Sign, read_sign
 from duetime.contracts.states import AttemptOutcome, ErrorType
 from duetime.handlers import Handler
 from duetime.logs import speak_for
@@ -350,14 +350,9 @@ class AttemptRun:
             result = plain(value)
             check_json(result, limits.RESULT_BYTES)
         except Exception as fault:
-            where = (
-                f" at {cut(fault.pointer, 200)}"
-                if isinstance(fault, JsonValueError) and fault.pointer
-                else ""
-            )
-            error = Error(
-                type=ErrorType.INVALID_RESULT, message=f"the result{where}: {describe(fault).message}"
-            )
+            said = fault.about("the result") if isinstance(fault, JsonValueError) else None
+            message = said or f"the result: {describe(fault).message}"
+            error = Error(type=ErrorType.INVALID_RESULT, message=message)
             raise self._failure(error, final=True) from None
         self._close(AttemptOutcome.SUCCEEDED)
         return Done(record=self.lease.sign().record, result=result).compact()

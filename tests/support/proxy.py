@@ -34,6 +34,7 @@ class Proxy:
         self.upstream, self.downstream = _Way(), _Way()
         self._connections: set[tuple[asyncio.StreamWriter, asyncio.StreamWriter]] = set()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._refuses = False
         self.address = ""
 
     def delay(self, seconds: float) -> None:
@@ -57,8 +58,14 @@ class Proxy:
                     writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _HARD)
                 writer.transport.abort()
 
+    def refuse(self) -> None:
+        """Nobody listens: connections end, and new ones end at once."""
+        self._refuses = True
+        self.reset()
+
     def heal(self) -> None:
         """Both ways open, without delay."""
+        self._refuses = False
         self.delay(0)
         self.upstream.is_open.set()
         self.downstream.is_open.set()
@@ -68,6 +75,8 @@ class Proxy:
         assert task is not None
         self._tasks.add(task)
         try:
+            if self._refuses:
+                raise ConnectionRefusedError
             # Nobody is there behind a closed way.
             await self.upstream.is_open.wait()
             there, back = await asyncio.open_connection(*self._target)
