@@ -17,6 +17,7 @@ from pathlib import Path
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from duetime.connection import connect
 from duetime.engine import EmbeddedEngine, EngineConfig, EngineError, prepare_namespace
 from duetime.engine.console import Console
 from duetime.engine.ports import require_free
@@ -24,6 +25,7 @@ from duetime.engine.probes import ACTIVITIES, WORKFLOWS, LanesPolled, answers_20
 from duetime.engine.supervisor import Program, Supervisor
 from duetime.process import run_main
 from duetime.settings import Settings, settings_or_exit
+from duetime.target import Target
 
 ROOT = Path(__file__).parent
 WORKER = (sys.executable, str(ROOT / "worker.py"))
@@ -80,7 +82,7 @@ async def _serve(
         ui_url = engine.ui_url
         client = await engine.client()
     else:
-        client = await _join(settings.temporal_address, settings.temporal_namespace)
+        client = await _join(settings.temporal)
     address = client.service_client.config.target_host
     env = _environment(settings, address)
     polled = LanesPolled(
@@ -111,15 +113,15 @@ def _engine_config(settings: Settings, console: Console) -> EngineConfig:
     )
 
 
-async def _join(address: str, namespace: str) -> Client:
+async def _join(target: Target) -> Client:
     """A client of a server that somebody else runs, made fit for jobs."""
     try:
         async with asyncio.timeout(_CONNECT_TIMEOUT):
-            client = await Client.connect(address, namespace=namespace)
+            client = await connect(target)
         await prepare_namespace(client)
     except (RuntimeError, RPCError, TimeoutError) as error:
         raise EngineError(
-            f"no Temporal server answers well at DUETIME_TEMPORAL_ADDRESS={address} "
+            f"no Temporal server answers well at DUETIME_TEMPORAL_ADDRESS={target.address} "
             f"({str(error) or f'nothing in {_CONNECT_TIMEOUT:.0f} s'}): start it, or leave that variable out "
             "to use the embedded one"
         ) from None

@@ -168,7 +168,7 @@ async def main() -> int:
 
 async def reach(settings: Settings) -> Client:
     """A client of a namespace that is fit for jobs, however long its server takes to come up."""
-    client = await connect_patiently(settings.temporal_target, settings.temporal_namespace)
+    client = await connect_patiently(settings.temporal)
     await prepare_namespace(client)
     return client
 

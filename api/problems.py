@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 from temporalio.service import RPCError, RPCStatusCode
 
-from duetime.contracts.explain import Fault, explain_one
+from duetime.contracts.explain import FAULTS, Fault, bounded, explain_one
 from duetime.contracts.json_value import JsonTooLarge
 from duetime.contracts.problem import PROBLEM_TYPE
 
@@ -126,15 +126,34 @@ def unavailable(detail: str, reason: str = "temporal_unreachable", retry_after: 
 def from_rpc(error: RPCError) -> Problem:
     """What an answer of Temporal's frontend means to a caller of ours."""
     match error.status:
-        case RPCStatusCode.NOT_FOUND:
+        case RPCStatusCode.NOT_FOUND if is_unknown_id(error):
             return unknown("nothing is known under this id")
+        case RPCStatusCode.NOT_FOUND:
+            detail = f"{error.message[:300]} Create it, or set DUETIME_TEMPORAL_NAMESPACE"
+            return unavailable(detail, "namespace_missing", retry_after=10)
         case RPCStatusCode.RESOURCE_EXHAUSTED:
             return unavailable("Temporal is at its limits; repeat with the same id or key", "temporal_busy")
+        case RPCStatusCode.INVALID_ARGUMENT if "no mapping defined for search attribute" in error.message:
+            detail = (
+                "the namespace lacks the search attributes of jobs; a worker adds them when it starts "
+                "(`python worker.py`)"
+            )
+            return unavailable(detail, "namespace_unprepared", retry_after=10)
+        case RPCStatusCode.PERMISSION_DENIED | RPCStatusCode.UNAUTHENTICATED:
+            detail = "the Temporal server refuses this API's credentials; its operators can mend that"
+            return unavailable(detail, "temporal_refuses", retry_after=10)
         case RPCStatusCode.INVALID_ARGUMENT:
             return Problem(422, "refused", "Refused by Temporal", error.message)
     return unavailable(
         "Temporal cannot be reached; the outcome may be unknown: repeat with the same id or Idempotency-Key"
     )
+
+
+def is_unknown_id(error: RPCError) -> bool:
+    """Whether the server says that it has no execution of that id; it also says so of namespaces."""
+    details = error.grpc_status.details
+    about_namespace = any(detail.type_url.endswith("NamespaceNotFoundFailure") for detail in details)
+    return error.status is RPCStatusCode.NOT_FOUND and not about_namespace
 
 
 def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -211,7 +230,8 @@ def _not_allowed(request: Request) -> Problem:
 def _request_faults(request: Request, error: RequestValidationError) -> list[Fault]:
     """Faults of a request: pointers into the body, names for headers and parameters."""
     found: list[Fault] = []
-    for detail in error.errors():
+    details = error.errors()
+    for detail in details[:FAULTS]:
         place, *steps = detail["loc"]
         model = _body_model(request) if place == "body" else None
         fault = explain_one({**detail, "loc": tuple(steps)}, model)
@@ -220,7 +240,7 @@ def _request_faults(request: Request, error: RequestValidationError) -> list[Fau
             name = name.title() if place == "header" else name
             fault = {"pointer": f"{place} {name}", "message": fault["message"]}
         found.append(fault)
-    return found
+    return bounded(found, len(details))
 
 
 def _body_model(request: Request) -> type[BaseModel] | None:

@@ -1,7 +1,9 @@
-"""Requests read strictly: JSON of RFC 8259 only, of bounded size and time, and no parameter that means nothing.
+"""Requests read strictly: by those who may call, JSON of RFC 8259 only, of bounded size and time, and no parameter that
+means nothing.
 
-A body must say `Content-Type: application/json`: a browser sends that across sites only after asking, so no web page
-can submit jobs to an API on somebody's loopback interface.
+Every route made with `StrictRoute` states what it demands of its caller, and its gate stops whoever lacks it before the
+body is read. A body must say `Content-Type: application/json`: a browser sends that across sites only after asking, so
+no web page can submit jobs to an API on somebody's loopback interface.
 """
 
 import asyncio
@@ -9,15 +11,26 @@ import difflib
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
-from fastapi import Request, Response
+from fastapi import Request, Response, Security
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
+from fastapi.security import HTTPBearer
 from pydantic import BaseModel
 from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope, Send
 
-from api.problems import Problem, invalid
+from api.problems import Problem, invalid, problem_responses
+from api.security.scopes import demand_of
 from duetime.contracts import limits
+from duetime.contracts.explain import FAULTS, Fault, bounded
 from duetime.contracts.json_value import parse_json
+
+#: For the OpenAPI document; the gate does the checking.
+_KEY = HTTPBearer(
+    scheme_name="key",
+    description="An API key, `dt_<id>_<secret>`. Without keys the API answers this machine alone and asks for none.",
+    auto_error=False,
+)
 
 
 class StrictRequest(Request):
@@ -64,9 +77,23 @@ class StrictRequest(Request):
 
 
 class StrictRoute(APIRoute):
-    """A route that hands its endpoint a `StrictRequest`."""
+    """A route behind its gate, that hands its endpoint a `StrictRequest`.
+
+    `TypeError` for an endpoint that does not state what it demands (`api.security.scopes`).
+    """
 
     request_class = StrictRequest
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        self.demand = demand_of(endpoint)
+        if self.demand.scope is not None:
+            key = Security(_KEY, scopes=[self.demand.scope.value])
+            options["dependencies"] = [key, *(options.get("dependencies") or ())]
+            options["responses"] = {**problem_responses(401, 403, 429), **(options.get("responses") or {})}
+        super().__init__(path, endpoint, **options)
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await scope["app"].state.gate.enter(self.demand, super().handle, scope, receive, send)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         inner = super().get_route_handler()
@@ -75,9 +102,11 @@ class StrictRoute(APIRoute):
         async def handle(request: Request) -> Response:
             strict = self.request_class(request.scope, request.receive)
             if unknown := [name for name in strict.query_params if name not in known]:
-                raise invalid(
-                    [{"pointer": f"query {name[:100]}", "message": _unknown(name, known)} for name in unknown]
-                )
+                faults: list[Fault] = [
+                    {"pointer": f"query {name[:100]}", "message": _unknown(name, known)}
+                    for name in unknown[:FAULTS]
+                ]
+                raise invalid(bounded(faults, len(unknown)))
             try:
                 # Read before FastAPI does, which would turn every refusal into one vague 400.
                 if self.body_field is not None and await strict.body():

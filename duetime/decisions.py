@@ -167,6 +167,10 @@ def _after_failure(ended: Ended, record: Record, situation: Situation) -> Step:
             return _after_timeout(ended, record, situation)
         case AttemptOutcome.LEASE_LOST:
             return _after_lost_lease(ended, record, situation)
+        case AttemptOutcome.FAILED if (
+            ended.sign.delay is not None
+        ):  # the server's count was at its end, not ours
+            return Again(timedelta(seconds=ended.sign.delay), "failed", record)
     said = last.error if last else None
     return Fail(said or Error(type=ended.type or "Error", message=ended.message), record)
 

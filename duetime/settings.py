@@ -21,6 +21,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, Validati
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from duetime.process import EXIT_USAGE, exit_process
+from duetime.target import Target, Tls
 
 PREFIX = "DUETIME_"
 ENV_FILE = ".env"
@@ -74,6 +75,18 @@ def _networks_or_names(values: tuple[str, ...]) -> tuple[str, ...]:
     return values
 
 
+def _is_file(value: Path | None) -> Path | None:
+    if value is not None and not value.is_file():
+        raise ValueError
+    return value
+
+
+def _is_one_word(value: SecretStr | None) -> SecretStr | None:
+    if value is not None and not re.fullmatch(r"[!-~]+", value.get_secret_value()):
+        raise ValueError
+    return value
+
+
 def _has_scheme(value: SecretStr | None) -> SecretStr | None:
     if value is not None and not re.match(r"[a-z][a-z0-9+]*://", value.get_secret_value()):
         raise ValueError
@@ -119,6 +132,33 @@ _Modules = Annotated[
     Field(description="importable module names, comma-separated, such as my_app.handlers"),
 ]
 _Switch = Annotated[bool, Field(description="true or false")]
+_Tls = Annotated[bool | None, Field(description="true or false")]
+_Pem = Annotated[
+    Path | None, AfterValidator(_is_file), Field(description="the path of a PEM file that is there")
+]
+_ServerName = Annotated[
+    str | None,
+    Field(pattern=r"^[A-Za-z0-9._-]+$", description="the name that the server's certificate is made out to"),
+]
+_TemporalKey = Annotated[
+    SecretStr | None,
+    AfterValidator(_is_one_word),
+    Field(description="an API key of Temporal: printable ASCII without spaces"),
+]
+_KeysFile = Annotated[
+    Path | None, Field(description="the path of a keys file, as `python -m api.keys create` makes it")
+]
+_Names = Annotated[
+    tuple[str, ...],
+    NoDecode,
+    BeforeValidator(_split),
+    _each(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*"),
+    Field(description="host names, comma-separated, such as api-1,jobs.internal"),
+]
+_Rate = Annotated[
+    int, Field(ge=0, le=1_000_000, description="requests a second, as a whole number; 0 for no limit")
+]
+_Count = Annotated[int, Field(ge=1, le=1_000_000, description="a whole number from 1")]
 _Hosts = Annotated[
     tuple[str, ...],
     NoDecode,
@@ -156,6 +196,13 @@ class Settings(BaseSettings):
     #: The Temporal frontend; `None` lets `make run` start the embedded server.
     temporal_address: _Address = None
     temporal_namespace: _Namespace = "default"
+    #: TLS, on as soon as one of the others is set; a client certificate needs its key.
+    temporal_tls: _Tls = None
+    temporal_tls_ca: _Pem = None
+    temporal_tls_cert: _Pem = None
+    temporal_tls_key: _Pem = None
+    temporal_tls_server_name: _ServerName = None
+    temporal_api_key: _TemporalKey = None
 
     #: The embedded server: its ports on 127.0.0.1, and its program when it is not where one looks first.
     temporal_port: _Port = 7233
@@ -164,6 +211,14 @@ class Settings(BaseSettings):
 
     api_host: _Host = "127.0.0.1"
     api_port: _Port = 8000
+    #: Who may call; without it the API answers loopback alone, or everybody when `api_open` says so.
+    api_keys_file: _KeysFile = None
+    api_open: _Switch = False
+    api_names: _Names = ()
+    #: For each key, and each API instance: requests a second, and long calls at once.
+    api_rate: _Rate = 100
+    api_waits: _Count = 100
+    api_connections: _Count = 1000
 
     data_dir: _Directory = Path(".duetime")
     #: The effect ledger's database, whose address may hold a password; read it with `ledger_address`.
@@ -193,6 +248,24 @@ class Settings(BaseSettings):
         return self.temporal_address or LOCAL_TEMPORAL
 
     @property
+    def temporal(self) -> Target:
+        """How workers and the API reach Temporal."""
+        tls = Tls(
+            ca=self.temporal_tls_ca,
+            cert=self.temporal_tls_cert,
+            key=self.temporal_tls_key,
+            server_name=self.temporal_tls_server_name,
+        )
+        key = self.temporal_api_key
+        wanted = self.temporal_tls if self.temporal_tls is not None else tls != Tls() or key is not None
+        return Target(
+            self.temporal_target,
+            self.temporal_namespace,
+            tls=tls if wanted else None,
+            api_key=key.get_secret_value() if key else None,
+        )
+
+    @property
     def ledger_address(self) -> str:
         """The ledger's SQLAlchemy address, by default an SQLite file in the data directory."""
         if self.ledger_url is not None:
@@ -217,6 +290,31 @@ class Settings(BaseSettings):
             if port in taken:
                 raise ValueError(f"{variable(field)}: {port} is {taken[port]} already; give each its own")
             taken[port] = variable(field)
+        return self
+
+    @model_validator(mode="after")
+    def _whole_tls(self) -> Self:
+        """What belongs together is there together, and nothing secret goes out in the clear."""
+        names = ("tls_ca", "tls_cert", "tls_key", "tls_server_name", "api_key")
+        given = [
+            variable(f"temporal_{name}") for name in names if getattr(self, f"temporal_{name}") is not None
+        ]
+        if self.temporal_tls is False and given:
+            raise ValueError(
+                f"{given[0]}: it needs TLS, which DUETIME_TEMPORAL_TLS switches off; leave one out"
+            )
+        if (self.temporal_tls_cert is None) != (self.temporal_tls_key is None):
+            have, lack = sorted(
+                ("temporal_tls_cert", "temporal_tls_key"), key=lambda name: getattr(self, name) is None
+            )
+            raise ValueError(
+                f"{variable(have)}: set {variable(lack)} too: a certificate and its key go together"
+            )
+        if (given or self.temporal_tls) and self.temporal_address is None:
+            named = given[0] if given else variable("temporal_tls")
+            raise ValueError(
+                f"{named}: name the server in DUETIME_TEMPORAL_ADDRESS; the embedded one speaks no TLS"
+            )
         return self
 
 

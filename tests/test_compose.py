@@ -105,6 +105,11 @@ def test_settings_are_understood_as_meant(name: str, monkeypatch: pytest.MonkeyP
     if "ports" in SERVICES[name]:
         assert settings.api_host == "0.0.0.0", "what listens on the container's loopback cannot be published"
         assert SERVICES[name]["ports"][0].endswith(f":{settings.api_port}")
+        assert set(settings.api_names) == {other for other in OURS if "ports" in SERVICES[other]}
+        module = pytest.importorskip("api.security.lock")
+        assert module.lock_of(settings).access == "open", (
+            "no keys are made, so it must say that it needs none"
+        )
 
 
 def test_variables_of_ours_that_the_file_reads_are_settings() -> None:

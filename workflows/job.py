@@ -27,6 +27,7 @@ with workflow.unsafe.imports_passed_through():
         Again,
         Cancelled,
         Fail,
+        How,
         Situation,
         Step,
         Succeed,
@@ -39,7 +40,9 @@ with workflow.unsafe.imports_passed_through():
     from workflows.carry import Change, StopRequest
     from workflows.dispatch import dispatch
     from workflows.forgiving import forgiving
+    from workflows.meters import count_attempt, count_end
     from workflows.order import DEPENDENT, PREDECESSOR, Dependents, start_check
+    from workflows.queue_wait import QueueWait
     from workflows.reading import bad_job, read_end, read_job, read_result
 
 #: What a handler gets to clean up when the deadline ends its job.
@@ -84,6 +87,8 @@ class JobWorkflow:
             return
         self._record = self._carry.record
         self._priority = self._carry.priority or self._spec.priority
+        self._ready_at: datetime | None = None
+        self._queue_wait, self._not_started = QueueWait(self._spec.queue_timeout), False
         self._predecessors = Predecessors([] if self._carry.ordered else self._spec.after)
         for dependent in self._carry.dependents:
             self._dependents.add(dependent)
@@ -93,14 +98,19 @@ class JobWorkflow:
         try:
             ending = await self._to_its_end()
         except asyncio.CancelledError:
-            await self._dependents.tell(State.CANCELLED)
+            await self._say_end(State.CANCELLED)
             raise
         except ApplicationError as failure:
             expired = failure.type == ErrorType.DEADLINE_EXCEEDED
-            await self._dependents.tell(State.EXPIRED if expired else State.FAILED)
+            await self._say_end(State.EXPIRED if expired else State.FAILED)
             raise
-        await self._dependents.tell(State.SUCCEEDED)
+        await self._say_end(State.SUCCEEDED)
         return ending
+
+    async def _say_end(self, state: State) -> None:
+        if self._error is None:
+            count_end(self._spec.kind, self._spec.queue, state)
+        await self._dependents.tell(state)
 
     async def _to_its_end(self) -> dict[str, Any]:
         if self._error is not None:
@@ -117,14 +127,15 @@ class JobWorkflow:
         await self._until_ordered()
         while True:
             if workflow.info().is_continue_as_new_suggested():
-                self._start_over()
+                await self._start_over()
             await self._until_due()
             ending = await self._attempt()
             if ending is not None:
                 return ending
 
-    def _start_over(self) -> NoReturn:
+    async def _start_over(self) -> NoReturn:
         """A fresh history for a job that comes back for ever (no handler, snoozes)."""
+        await workflow.wait_condition(workflow.all_handlers_finished)
         carry = self._carry.model_copy(
             update={
                 "due_at": self._due_at,
@@ -134,7 +145,8 @@ class JobWorkflow:
                 "dependents": self._dependents.ids,
             }
         )
-        workflow.continue_as_new(args=[self._spec.compact(), carry.compact()])
+        # What a run adds to its memo does not go along by itself: where the job stands, and who waits for it.
+        workflow.continue_as_new(args=[self._spec.compact(), carry.compact()], memo=dict(workflow.memo()))
 
     # -- waiting ------------------------------------------------------------------------------------------
 
@@ -150,6 +162,9 @@ class JobWorkflow:
                 check.cancel()
         if fault := known.fault():
             raise self._failed(fault)
+        if self._spec.after and not self._carry.ordered and workflow.patched("ready-at"):
+            self._ready_at = workflow.now()
+            self._publish()
 
     async def _until_due(self) -> None:
         self._phase = _Phase.WAITING_FOR_DUE
@@ -189,17 +204,23 @@ class JobWorkflow:
         self._until_deadline()
         self._phase, self._seen = _Phase.DISPATCHED, Record()
         self._carry.dispatches += 1
-        self._handle = handle = dispatch(self._spec, self._carry, self._record, self._due_at, self._priority)
+        self._handle = handle = dispatch(
+            self._spec, self._carry, self._record, self._due_at, self._priority, self._queue_wait.span
+        )
         await self._wait(lambda: handle.done() or self._moved, None)
         if not handle.done():
             await self._withdraw(handle)
             await self._wait(handle.done, None)
         moved, self._moved = self._moved, False
         step = await self._conclude(handle)
+        if not self._not_started:
+            self._queue_wait.begin()
         match step:
             case Succeed():
                 self._phase = _Phase.ENDING
                 return self._ending(step.result)
+            case Fail() if self._not_started and await self._waits_on():
+                self._moved = False
             case Fail():
                 raise self._failed(step.error)
             case Cancelled() if moved:
@@ -215,15 +236,27 @@ class JobWorkflow:
 
     async def _conclude(self, handle: workflow.ActivityHandle[RawValue]) -> Step:
         """How the activity ended, taken down in the record, and what that means for the job."""
+        self._not_started = False
         self._handle, situation = None, self._situation()
         try:
             step: Step = after_return(read_result(await handle), situation)
         except ActivityError as error:
-            step = after_end(read_end(error), situation)
+            ended = read_end(error)
+            step, self._not_started = after_end(ended, situation), ended.how is How.NOT_STARTED
+            count_attempt(self._spec.kind, self._spec.queue, ended.how, step.record)
         except ValueError as fault:
             step = after_bad_result(fault, situation)
         self._record = step.record
         return step
+
+    async def _waits_on(self) -> bool:
+        """Whether the job may wait on for a worker, since its queue was paused meanwhile."""
+        look = self._queue_wait.look(self._spec.queue, self._carry.dispatches)
+        if look is None:
+            return False
+        await self._wait(look.done, None)
+        told = await look
+        return self._queue_wait.goes_on(timedelta(seconds=told["paused"]), lasts=bool(told["lasts"]))
 
     def _situation(self) -> Situation:
         return Situation(
@@ -316,6 +349,7 @@ class JobWorkflow:
     ) -> None:
         view = View(
             due_at=self._due_at,
+            ready_at=self._ready_at,
             priority=self._priority,
             next_attempt_at=next_attempt_at,
             reason=reason,

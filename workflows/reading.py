@@ -86,7 +86,7 @@ def read_result(raw: RawValue) -> Any:
         try:
             check_json(value, limits.RESULT_BYTES)
         except JsonValueError as fault:
-            raise ValueError(f"the handler's result{cut(fault.pointer, 200)}: {fault}") from None
+            raise ValueError(fault.about("the handler's result")) from None
     return value
 
 

@@ -1,6 +1,7 @@
 """Many submissions in one call: each is accepted or refused for itself, as if it had come alone."""
 
 import asyncio
+import copy
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -64,6 +65,12 @@ class BatchSubmitter:
     def __init__(self, submitter: Submitter) -> None:
         self._submitter = submitter
         self._places = asyncio.Semaphore(_AT_ONCE)
+
+    def submitting_with(self, submitter: Submitter) -> "BatchSubmitter":
+        """The same for whoever `submitter` submits for."""
+        other = copy.copy(self)
+        other._submitter = submitter
+        return other
 
     async def submit(self, jobs: Sequence[Any], key: str | None) -> list[Answered]:
         """An answer for each job, in their order. The key of each is `key/index`."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from google.protobuf.field_mask_pb2 import FieldMask
 from temporalio.api.activity.v1 import ActivityOptions
-from temporalio.api.common.v1 import Priority, WorkflowExecution
+from temporalio.api.common.v1 import Priority, RetryPolicy, WorkflowExecution
 from temporalio.api.workflowservice.v1 import ResetActivityRequest, UpdateActivityOptionsRequest
 from temporalio.client import (
     Client,
@@ -17,9 +17,10 @@ from temporalio.client import (
 )
 from temporalio.service import RPCError, RPCStatusCode
 
-from api.jobs.facts import Facts
+from api.jobs.facts import Dispatched, Facts
 from api.jobs.reading import Reader
 from api.jobs.state import record_of, state_of
+from api.observe.counters import job_ended
 from api.patience import in_time, time_left
 from api.problems import Problem, invalid, unavailable
 from duetime.contracts.record import Ending
@@ -43,6 +44,10 @@ class Controller:
         self._client = client
         self._reader = reader
 
+    def reading_with(self, reader: Reader) -> "Controller":
+        """The same for whoever `reader` reads for."""
+        return Controller(self._client, reader)
+
     @in_time()
     async def patch(self, job_id: str, patch: Patch) -> JobView:
         """Moves a job or changes its priority, while `scheduled` or `queued`."""
@@ -56,7 +61,7 @@ class Controller:
             raise invalid([{"pointer": pointer, "message": str(error)}]) from None
         await self._update(facts, "move", change)
         if patch.priority is not None and facts.dispatched is not None and "run_at" not in change:
-            await self._reprioritise(facts, patch.priority)
+            await self._reprioritise(facts, facts.dispatched, patch.priority)
         return await self._reader.job(job_id)
 
     @in_time()
@@ -66,7 +71,7 @@ class Controller:
         if state not in (State.SCHEDULED, State.RETRYING):
             raise _too_late(self._reader.view(facts), "can be started early only while scheduled or retrying")
         if facts.dispatched is not None:
-            await self._reset(facts)
+            await self._hurry(facts, facts.dispatched)
         else:
             await self._update(facts, "run_now")
         return await self._reader.job(job_id)
@@ -102,6 +107,8 @@ class Controller:
         record = record.given_up(datetime.now(UTC))
         ending = Ending(attempts=record.attempts, checkpoint=record.checkpoint, progress=record.progress)
         await handle.terminate(ending.compact(), reason=request.reason or "cancelled")
+        if facts.spec is not None:
+            job_ended(facts.spec.kind, facts.spec.queue, State.CANCELLED)
         await self._tell_dependents(facts)
 
     async def _tell_dependents(self, facts: Facts) -> None:
@@ -127,30 +134,48 @@ class Controller:
                 raise _too_late(await self._reader.job(facts.id), "has ended meanwhile") from None
             raise
 
-    async def _reset(self, facts: Facts) -> None:
+    async def _hurry(self, facts: Facts, dispatched: Dispatched) -> None:
         """Ends the back-off of a retry; the heartbeat details, and with them the record, stay."""
-        assert facts.dispatched is not None
-        await self._client.workflow_service.reset_activity(
-            ResetActivityRequest(
-                namespace=self._client.namespace,
-                execution=self._execution(facts),
-                id=facts.dispatched.activity_id,
-                identity=_WHO,
-            )
+        reset = ResetActivityRequest(
+            namespace=self._client.namespace,
+            execution=self._execution(facts),
+            id=dispatched.activity_id,
+            identity=_WHO,
+        )
+        try:
+            await self._client.workflow_service.reset_activity(reset)
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                raise _too_late(await self._reader.job(facts.id), "has moved on meanwhile") from None
+            raise
+        # The server counts from one again, and a handler that does not count itself would get more than it had left.
+        left = dispatched.maximum_attempts - (dispatched.server_attempt - 1)
+        retry = RetryPolicy(maximum_attempts=max(1, left))
+        await self._change_activity(
+            facts, dispatched, ActivityOptions(retry_policy=retry), "retry_policy.maximum_attempts"
         )
 
-    async def _reprioritise(self, facts: Facts, priority: int) -> None:
-        assert facts.dispatched is not None
-        await self._client.workflow_service.update_activity_options(
-            UpdateActivityOptionsRequest(
-                namespace=self._client.namespace,
-                execution=self._execution(facts),
-                id=facts.dispatched.activity_id,
-                identity=_WHO,
-                activity_options=ActivityOptions(priority=Priority(priority_key=priority)),
-                update_mask=FieldMask(paths=["priority.priority_key"]),
-            )
+    async def _reprioritise(self, facts: Facts, dispatched: Dispatched, priority: int) -> None:
+        options = ActivityOptions(priority=Priority(priority_key=priority))
+        await self._change_activity(facts, dispatched, options, "priority.priority_key")
+
+    async def _change_activity(
+        self, facts: Facts, dispatched: Dispatched, options: ActivityOptions, path: str
+    ) -> None:
+        """Changes one option of the activity under way; one that has ended meanwhile needs it no more."""
+        change = UpdateActivityOptionsRequest(
+            namespace=self._client.namespace,
+            execution=self._execution(facts),
+            id=dispatched.activity_id,
+            identity=_WHO,
+            activity_options=options,
+            update_mask=FieldMask(paths=[path]),
         )
+        try:
+            await self._client.workflow_service.update_activity_options(change)
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
 
     def _handle(self, facts: Facts) -> WorkflowHandle[Any, Any]:
         return self._client.get_workflow_handle(facts.id, run_id=facts.run_id)

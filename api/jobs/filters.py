@@ -44,13 +44,13 @@ class JobFilter(BaseModel):
     state: Annotated[list[State], BeforeValidator(_split), AfterValidator(_some)] = Field(
         [], description="any of these states: comma-separated, or given more than once"
     )
-    kind: Kind | None = None
-    queue: Queue | None = None
+    kind: Kind | None = Field(None, description="of this kind")
+    queue: Queue | None = Field(None, description="on this queue")
     tag: Annotated[list[Tag], Field(max_length=limits.TAGS)] = Field(
         [], description="carries this tag; given more than once, all of them"
     )
-    schedule_id: JobId | None = None
-    pipeline_id: JobId | None = None
+    schedule_id: JobId | None = Field(None, description="made by this schedule")
+    pipeline_id: JobId | None = Field(None, description="part of this pipeline")
     created_after: Moment | None = Field(
         None, description="created at this instant or later: RFC 3339 with an offset"
     )

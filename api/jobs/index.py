@@ -13,7 +13,9 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.common import SearchAttributeKey
 
 from api.jobs.facts import Facts
+from api.jobs.query import all_of, within
 from api.jobs.wire import instant, when
+from api.security.caller import ANYBODY, Caller
 from duetime import attributes
 from duetime.contracts.instants import parse_instant
 from duetime.tags import read_tags
@@ -34,6 +36,7 @@ class Row:
     closed_at: datetime | None
     kind: str | None = None
     queue: str | None = None
+    fairness_key: str | None = None
     outcome: str | None = None
     #: `None` when the index does not tell them all.
     tags: tuple[str, ...] | None = None
@@ -65,10 +68,19 @@ class Row:
 
 
 class Index:
-    """Asks the index."""
+    """Asks the index for what `caller` may see: every question carries the caller's bounds."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, caller: Caller = ANYBODY) -> None:
         self._client = client
+        self._bounds = [
+            within(key, allowed)
+            for key, allowed in ((attributes.QUEUE, caller.queues), (attributes.KIND, caller.kinds))
+            if allowed is not None
+        ]
+
+    def seen_by(self, caller: Caller) -> "Index":
+        """The same for another caller."""
+        return Index(self._client, caller)
 
     async def rows(self, query: str, size: int, token: bytes = b"") -> tuple[list[Row], bytes]:
         """Up to `size` lines in the index's order, and where to go on: open runs by their start, the newest first, then
@@ -76,7 +88,7 @@ class Index:
         answer = await self._client.workflow_service.list_workflow_executions(
             ListWorkflowExecutionsRequest(
                 namespace=self._client.namespace,
-                query=query,
+                query=self._bounded(query),
                 page_size=min(size, MOST),
                 next_page_token=token,
             ),
@@ -85,12 +97,15 @@ class Index:
         return [_row(info) for info in answer.executions], answer.next_page_token
 
     async def count(self, query: str) -> int:
-        return (await self._client.count_workflows(query)).count
+        return (await self._client.count_workflows(self._bounded(query))).count
 
     async def count_by_status(self, query: str) -> Mapping[str, int]:
         """How many by the name of their execution status (`Running`, `Completed` …)."""
-        counted = await self._client.count_workflows(f"{query} GROUP BY ExecutionStatus")
+        counted = await self._client.count_workflows(f"{self._bounded(query)} GROUP BY ExecutionStatus")
         return {str(group.group_values[0]): group.count for group in counted.groups}
+
+    def _bounded(self, query: str) -> str:
+        return all_of(query, *self._bounds)
 
 
 def _row(info: WorkflowExecutionInfo) -> Row:
@@ -107,6 +122,7 @@ def _row(info: WorkflowExecutionInfo) -> Row:
         closed_at=when(info, "close_time"),
         kind=_text(found, attributes.KIND),
         queue=_text(found, attributes.QUEUE),
+        fairness_key=_text(found, attributes.FAIRNESS_KEY),
         outcome=_text(found, attributes.OUTCOME),
         tags=_tags(tags) if tags is not None else () if known else None,
         due_at=parse_instant(due_at) if due_at else None,

@@ -1,6 +1,7 @@
 """Lists of jobs: open ones exact, each read for itself; finished ones as the search index tells them."""
 
 import asyncio
+import copy
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -16,6 +17,7 @@ from api.jobs.reading import Reader
 from api.jobs.state import state_of
 from api.jobs.walk import Walk
 from api.patience import answer_in_time
+from api.security.caller import ANYBODY, Caller
 from api.together import together
 from duetime.contracts.view import JobPage, JobSummary
 
@@ -70,6 +72,13 @@ class Lister:
         self._reader = reader
         self._index = Index(client)
         self._places = asyncio.Semaphore(_AT_ONCE)
+        self._caller = ANYBODY
+
+    def seen_by(self, caller: Caller, reader: Reader) -> "Lister":
+        """The same for another caller, who reads with `reader`."""
+        other = copy.copy(self)
+        other._caller, other._reader, other._index = caller, reader, self._index.seen_by(caller)
+        return other
 
     async def page(self, wanted: JobFilter, limit: int, cursor: str | None) -> JobPage:
         """The jobs after `cursor`, or the first ones; a `422` problem for a cursor of another list."""
@@ -84,7 +93,7 @@ class Lister:
         walk = Walk(self._index, page.wanted)
         while True:
             chunk = await walk.chunk(at, page.stride(at))
-            seen = await self._see(page, chunk.rows, chunk.begin.newest)
+            seen = await self._see(page, chunk.rows, chunk.begin)
             late: list[str] = []
             for position, (row, now) in enumerate(zip(chunk.rows, seen, strict=True)):
                 if page.is_full:
@@ -100,38 +109,42 @@ class Lister:
                 turns = at.part is Part.FINISHED and at.last is None
                 return at if not turns or await walk.has_more(at) else None
 
-    async def _see(self, page: _Page, rows: list[Row], newest: datetime) -> list[_Seen]:
+    async def _see(self, page: _Page, rows: list[Row], begin: Cursor) -> list[_Seen]:
         """The rows as jobs, in their order."""
         unknown = [row for row in rows if not row.is_told]
         page.read += len(unknown)
-        read = await together(self._read(row, page.wanted, newest) for row in unknown)
+        read = await together(self._read(row, page.wanted, begin) for row in unknown)
         by_run = {row.run_id: now for row, now in zip(unknown, read, strict=True)}
         return [by_run.get(row.run_id) or _Seen(self._told(row)) for row in rows]
 
-    async def _read(self, row: Row, wanted: JobFilter, newest: datetime) -> _Seen:
+    async def _read(self, row: Row, wanted: JobFilter, begin: Cursor) -> _Seen:
         async with self._places:
-            facts = await self._facts(row, newest)
+            facts = await self._facts(row, begin)
         if facts is None:
             return _Seen(None)
         job = JobSummary.of(self._reader.view(facts))
         job.schedule_id = job.schedule_id or row.schedule_id
         job.pipeline_id = job.pipeline_id or row.pipeline_id
         states = wanted.open_states | wanted.final_states
-        return _Seen(job if job.state in states else None, facts.closed_at)
+        # The index may be behind, and the id another job's by now.
+        sees = self._caller.may_see(job.kind, job.queue)
+        return _Seen(job if sees and job.state in states else None, facts.closed_at)
 
-    async def _facts(self, row: Row, newest: datetime) -> Facts | None:
-        """The run's facts; those of the run in which the job goes on, unless that has a place of its own in the list;
-        `None` when it is gone."""
+    async def _facts(self, row: Row, begin: Cursor) -> Facts | None:
+        """The facts of the run, or of the one in which its job goes on by now; `None` when the job is gone, or that
+        other run has a place of its own in the list."""
         try:
             facts = await self._fetch(row.id, row.run_id)
             if facts.status is not WorkflowExecutionStatus.CONTINUED_AS_NEW:
                 return facts
+            if facts.closed_at is None or facts.closed_at <= begin.newest:  # the next run began then
+                return None
             facts = await self._fetch(row.id)
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
                 return None
             raise
-        return facts if facts.started_at > newest else None
+        return None if facts.closed_at is not None and facts.closed_at <= begin.cutoff else facts
 
     async def _fetch(self, job_id: str, run_id: str = "") -> Facts:
         return await fetch(self._client, job_id, run_id)

@@ -1,6 +1,6 @@
 """The parts that routes on jobs call, wired once for each app."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fastapi import Request
 from temporalio.client import Client
@@ -16,6 +16,7 @@ from api.jobs.submission import Submitter
 from api.kinds.checking import KindCheck
 from api.kinds.known import Known
 from api.kinds.pollers import Pollers
+from api.security.caller import Caller, WhoCalls
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,24 @@ class Jobs:
             Hub(reader),
         )
 
+    def seen_by(self, caller: Caller) -> "Jobs":
+        """The same within what `caller` may see and submit; every other job is unknown here."""
+        reader = self.reader.seen_by(caller)
+        submitter = self.submitter.on_behalf_of(caller, reader)
+        return replace(
+            self,
+            reader=reader,
+            submitter=submitter,
+            controller=self.controller.reading_with(reader),
+            redriver=self.redriver.reading_with(reader),
+            lister=self.lister.seen_by(caller, reader),
+            counting=self.counting.seen_by(caller),
+            batches=self.batches.submitting_with(submitter),
+        )
 
-def jobs_of(request: Request) -> Jobs:
-    """The manager of the app that serves this request."""
+
+def jobs_of(request: Request, caller: WhoCalls) -> Jobs:
+    """The manager of the app that serves this request, as its caller sees it."""
     found = request.app.state.jobs
     assert isinstance(found, Jobs)
-    return found
+    return found.seen_by(caller)

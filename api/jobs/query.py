@@ -47,6 +47,10 @@ def _equals(key: SearchAttributeKey, value: str | None) -> str:  # type: ignore[
     return f"{key.name} = {literal(value)}" if value is not None else ""
 
 
+def within(key: SearchAttributeKey, allowed: Iterable[str]) -> str:  # type: ignore[type-arg]
+    return f"{key.name} IN ({', '.join(literal(value) for value in sorted(allowed))})"
+
+
 #: A run that went on as another is no job of its own.
 NOT_CONTINUED = "ExecutionStatus != 'ContinuedAsNew'"
 CONTINUED = "ExecutionStatus = 'ContinuedAsNew'"

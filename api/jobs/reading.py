@@ -8,45 +8,75 @@ from urllib.parse import quote
 
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowHistoryEventFilterType
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.service import RPCError
 
 from api.jobs.facts import Facts, Known, NotAJob, fetch
 from api.jobs.state import is_unknown, record_of, state_of, view_of
 from api.jobs.wire import instant
 from api.patience import in_time
-from api.problems import unknown
+from api.problems import Problem, is_unknown_id, unknown
+from api.security.caller import ANYBODY, Caller
 from duetime.contracts.states import FINAL
 from duetime.contracts.view import JobView, Links
 from workflows.reading import JOB
 
 
-class Reader:
-    """Reads jobs from their executions, never from the search index."""
+def no_such_job(job_id: str) -> Problem:
+    """`404`, in the same words for a job that is not there and for one that the caller may not see."""
+    return unknown(f"no job has the id {job_id[:250]!r}")
 
-    def __init__(self, client: Client, ui_url: str) -> None:
+
+class Reader:
+    """Reads jobs from their executions, never from the search index. What `caller` may not see is unknown."""
+
+    def __init__(self, client: Client, ui_url: str, caller: Caller = ANYBODY) -> None:
         self._client = client
         self._ui_url = ui_url.rstrip("/")
+        self._caller = caller
 
-    @in_time()
+    def seen_by(self, caller: Caller) -> "Reader":
+        """The same for another caller."""
+        return Reader(self._client, self._ui_url, caller)
+
     async def facts(self, job_id: str) -> Facts:
         """The newest run's facts; a `404` problem when nobody knows the id."""
-        try:
-            facts = await fetch(self._client, job_id)
-        except NotAJob:
-            raise unknown(f"no job has the id {job_id[:250]!r}") from None
-        if any(is_unknown(attempt) for attempt in record_of(facts).attempts):
+        facts = await self.known(job_id)
+        if facts is None:
+            raise no_such_job(job_id)
+        return facts
+
+    @in_time()
+    async def known(self, job_id: str) -> Facts | None:
+        """The newest run's facts, if the caller may see the job."""
+        facts = await self._fetch(job_id)
+        if facts is not None and any(is_unknown(attempt) for attempt in record_of(facts).attempts):
             return dataclasses.replace(facts, known=await self._from_history(facts))
         return facts
 
     async def exists(self, job_id: str) -> bool:
-        """Whether the server knows a job of this id."""
+        """Whether the caller knows a job of this id."""
+        if self._caller.is_bound:
+            return await self._fetch(job_id) is not None
         try:
             found = await self._client.get_workflow_handle(job_id).describe()
         except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
+            if is_unknown_id(error):
                 return False
             raise
         return found.workflow_type == JOB
+
+    async def _fetch(self, job_id: str) -> Facts | None:
+        try:
+            facts = await fetch(self._client, job_id)
+        except NotAJob:
+            return None
+        except RPCError as error:
+            if is_unknown_id(error):
+                return None
+            raise
+        spec = facts.spec
+        sees = self._caller.may_see(spec.kind if spec else None, spec.queue if spec else None)
+        return facts if sees else None
 
     async def job(self, job_id: str) -> JobView:
         return self.view(await self.facts(job_id))

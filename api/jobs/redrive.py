@@ -36,6 +36,10 @@ class Redriver:
         self._client = client
         self._reader = reader
 
+    def reading_with(self, reader: Reader) -> "Redriver":
+        """The same for whoever `reader` reads for."""
+        return Redriver(self._client, reader)
+
     @in_time()
     async def redrive(self, job_id: str, request: RedriveRequest) -> JobView:
         """The job as it is with its new run; a `409` problem when it is open, succeeded, or another run's."""

@@ -13,8 +13,11 @@ from api.jobs.idempotency import Match, hashes, match, other_body
 from api.jobs.reading import Reader
 from api.jobs.state import record_of
 from api.kinds.checking import KindCheck
+from api.observe.counters import job_submitted
 from api.patience import in_time
 from api.problems import Problem, invalid, unavailable
+from api.security.caller import ANYBODY, Caller
+from api.security.scopes import Scope
 from duetime.contracts.explain import Fault
 from duetime.contracts.ids import id_of_key, new_id
 from duetime.contracts.job import JobSpec
@@ -52,21 +55,27 @@ class _Claim:
 
 
 class Submitter:
-    """Turns submissions into workflows."""
+    """Turns submissions of `caller` into workflows."""
 
-    def __init__(self, client: Client, reader: Reader, check: KindCheck) -> None:
+    def __init__(self, client: Client, reader: Reader, check: KindCheck, caller: Caller = ANYBODY) -> None:
         self._client = client
         self._reader = reader
         self._check = check
+        self._caller = caller
+
+    def on_behalf_of(self, caller: Caller, reader: Reader) -> "Submitter":
+        """The same for another caller, who reads with `reader`."""
+        return Submitter(self._client, reader, self._check, caller)
 
     @in_time()
     async def submit(self, submission: Submission, key: str | None, body: Any) -> Submitted:
         """Accepts a job. It is durable when this returns; `Problem` when it was refused, or nobody knows."""
+        self._caller.check_submission(submission.kind, submission.queue, submission.on_conflict)
         job_id = submission.id or (id_of_key(key) if key else new_id(datetime.now(UTC)))
         wanted = hashes(key, body) if key else None
         claim = _Claim()
         try:
-            job, warnings = await self._check.check(submission)
+            job, warnings = await self._check.check(submission, self._caller)
             await self._check_order(job, job_id)
         except Problem:
             # What was accepted once is answered again, whatever was announced or forgotten since.
@@ -94,6 +103,7 @@ class Submitter:
             raise invalid([{"pointer": pointer, "message": str(error)}]) from None
         memo = {IDEMPOTENCY: wanted} if wanted else None
         handle = await begin(self._client, plan, claim.take, memo, claim.carry)
+        job_submitted(plan.spec.kind, plan.spec.queue)
         run_id = handle.first_execution_run_id or ""
         return self._accepted(plan.spec, job_id, run_id, plan.due_at, plan.accepted_at)
 
@@ -145,12 +155,11 @@ class Submitter:
         self, submission: Submission, job_id: str, wanted: dict[str, str] | None
     ) -> Submitted | _Claim:
         """The id is taken: the job that has it, a wider start, or a refusal."""
-        try:
-            facts = await self._reader.facts(job_id)
-        except Problem as problem:
-            if problem.status != 404:
-                raise
-            raise _in_use("a workflow of another type has this id; choose another") from None
+        facts = await self._reader.known(job_id)
+        if facts is None:
+            raise self._in_use(
+                "a job of another caller, or a workflow of another type, has this id; choose another"
+            )
         if wanted is not None:
             match match(facts, wanted):
                 case Match.SAME:
@@ -162,16 +171,16 @@ class Submitter:
             if submission.reuse_id:
                 return _Claim(Take.AGAIN, floor)
             finished = 'has this id and is finished; send "reuse_id": true to use the id again'
-            raise _in_use(f"a job that is {job.state} {finished}", job)
+            raise self._in_use(f"a job that is {job.state} {finished}", job)
         match submission.on_conflict:
             case "return":
                 return Submitted(job, created=False)
             case "replace":
                 return _Claim(Take.REPLACE, floor)
         still_open = "has this id and is still open; `on_conflict` says what else to do"
-        raise _in_use(f"a job that is {job.state} {still_open}", job)
+        raise self._in_use(f"a job that is {job.state} {still_open}", job)
 
-
-def _in_use(detail: str, job: JobView | None = None) -> Problem:
-    extra = {"job": job.model_dump(mode="json")} if job else {}
-    return Problem(409, "id-in-use", "The id is in use", detail, extra=extra)
+    def _in_use(self, detail: str, job: JobView | None = None) -> Problem:
+        """`409`, with the job that has the id for those who may read it."""
+        extra = {"job": job.model_dump(mode="json")} if job and self._caller.may(Scope.READ) else {}
+        return Problem(409, "id-in-use", "The id is in use", detail, extra=extra)

@@ -18,8 +18,6 @@ from duetime.contracts.instants import EPOCH
 _NEVER = datetime.max.replace(tzinfo=UTC)
 #: Answers of `MOST` rows that are read of what has ended since, before a shorter span of the list is taken.
 _ANSWERS = 5
-#: A run that goes on as another closes just before the other starts.
-_SEAM = timedelta(seconds=1)
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,7 @@ class Walk:
     ) -> tuple[list[Row], datetime | None]:
         """Those after `place` that were open when the list began and are no more, down to the start `floor`, or to a
         later one when they are very many."""
-        since = [query.all_of(query.CONTINUED, f"CloseTime > {query.moment(at.newest - _SEAM)}")]
+        since = [query.all_of(query.CONTINUED, f"CloseTime > {query.moment(at.newest)}")]
         if final := query.finished(self._wanted.final_states):
             since.append(query.all_of(final, f"CloseTime > {query.moment(at.cutoff)}"))
         while True:

@@ -7,6 +7,7 @@ from temporalio.service import RPCError
 from api.kinds.known import Known
 from api.kinds.pollers import Pollers
 from api.problems import invalid
+from api.security.caller import Caller
 from duetime.contracts.job import JobSpec
 from duetime.contracts.kinds import with_defaults
 from duetime.contracts.requests import Submission
@@ -23,19 +24,20 @@ class KindCheck:
         self._pollers = pollers
         self._strict = strict
 
-    async def check(self, submission: Submission) -> tuple[JobSpec, list[str]]:
-        """The job with its kind's defaults, and what to warn of; a `422` problem for a payload that cannot work."""
+    async def check(self, submission: Submission, caller: Caller) -> tuple[JobSpec, list[str]]:
+        """The job with its kind's defaults, and what to warn `caller` of; a `422` problem when it cannot work."""
         job = submission.job()
         try:
-            return await self._check(job)
+            return await self._check(job, caller)
         except RPCError as error:
             # Only the search index may be away: the job can be kept all the same.
             log.warning("the kinds and queues could not be looked up: %s", error)
             return job, ["the registry of kinds cannot be read now: the payload was not checked"]
 
-    async def _check(self, job: JobSpec) -> tuple[JobSpec, list[str]]:
+    async def _check(self, job: JobSpec, caller: Caller) -> tuple[JobSpec, list[str]]:
         warnings: list[str] = []
-        entries = await self._known.kind(job.kind, job.queue)
+        known = await self._known.kind(job.kind, job.queue)
+        entries = {queue: entry for queue, entry in known.items() if caller.may_see(entry.kind, queue)}
         entry = entries.get(job.queue) or next(iter(entries.values()), None)
         if entry is None:
             message = f"no worker ever announced the kind {job.kind!r}"

@@ -12,6 +12,8 @@ from api.jobs.idempotency import check_key
 from api.jobs.manager import Jobs, jobs_of
 from api.problems import problem_responses
 from api.routes.list_examples import BATCH_ANSWER_EXAMPLE, BATCH_EXAMPLES
+from api.security.gate import Charge
+from api.security.scopes import Scope, needs
 from api.strict import StrictRequest, StrictRoute
 from duetime.contracts import limits
 from duetime.contracts.problem import ProblemView
@@ -62,14 +64,17 @@ router = APIRouter(prefix="/v1", tags=["jobs"], route_class=BatchRoute)
         **problem_responses(400, 413, 415, 422),
     },
 )
+@needs(Scope.SUBMIT)
 async def submit_batch(
     batch: Annotated[Batch, Body(openapi_examples=BATCH_EXAMPLES)],
     jobs: Annotated[Jobs, Depends(jobs_of)],
+    charge: Charge,
     idempotency_key: Annotated[
         str | None, Header(description="1 to 255 characters; the key of each job is `key/index`")
     ] = None,
 ) -> Response:
     key = check_key(idempotency_key)
+    charge(len(batch.jobs) - 1)
     answers = await jobs.batches.submit(batch.jobs, key)
     headers = {"Idempotency-Key-Kept": jobs.key_lifetime} if key is not None else {}
     # In ASCII: a problem quotes what was sent, which may be no Unicode text and must not cost the other answers.

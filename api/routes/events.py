@@ -11,6 +11,9 @@ from api.jobs.manager import Jobs, jobs_of
 from api.problems import problem_responses
 from api.routes.jobs import Id
 from api.routes.list_examples import EVENTS_EXAMPLE
+from api.security.caller import WhoCalls
+from api.security.scopes import Scope as Demanded
+from api.security.scopes import needs
 from api.strict import StrictRoute
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=StrictRoute)
@@ -22,7 +25,7 @@ _HEADERS = {
 }
 _STREAM: dict[str, Any] = {
     "description": "The events, until the job is final",
-    "content": {"text/event-stream": {"schema": {"type": "string"}, "example": EVENTS_EXAMPLE}},
+    "content": {"text/event-stream": {"schema": {}, "example": EVENTS_EXAMPLE}},
 }
 
 
@@ -55,12 +58,14 @@ class EventStream(StreamingResponse):
         **problem_responses(404, 503),
     },
 )
+@needs(Demanded.READ, holds=True)
 async def events(
     job_id: Id,
     jobs: Annotated[Jobs, Depends(jobs_of)],
+    caller: WhoCalls,
     last_event_id: Annotated[str | None, Header(description="the `id` of the last event seen")] = None,
 ) -> Response:
-    listener = await jobs.events.listen(job_id)
+    listener = await jobs.events.listen(job_id, caller)
     if listener.has_seen_the_end(last_event_id):
         listener.close()
         return Response(status_code=204)

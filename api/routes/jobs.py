@@ -5,15 +5,17 @@ from datetime import timedelta
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Header, Path, Query, Request, Response
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, WithJsonSchema
 
 from api.jobs.idempotency import key_of
 from api.jobs.manager import Jobs, jobs_of
 from api.problems import problem_responses
 from api.routes.examples import SUBMISSION_EXAMPLES
+from api.security.scopes import Scope, needs
 from api.strict import StrictRoute
 from duetime.contracts import limits
 from duetime.contracts.duration import parse_duration
+from duetime.contracts.job import DURATION_SCHEMA
 from duetime.contracts.requests import CancelRequest, Patch, RedriveRequest, Submission
 from duetime.contracts.view import JobView
 
@@ -31,10 +33,8 @@ def _span(text: str) -> timedelta:
 Wait = Annotated[
     timedelta,
     BeforeValidator(_span),
-    Query(
-        description='how long to wait for the end, as `"30s"` or a number of seconds; more than 60 s is 60 s',
-        json_schema_extra={"examples": ["30s"]},
-    ),
+    WithJsonSchema(DURATION_SCHEMA),
+    Query(description="how long to wait for the end; more than 60 s is 60 s"),
 ]
 IdempotencyKey = Annotated[
     str | None,
@@ -79,6 +79,7 @@ _REPLAYED = {"Idempotency_Replayed": "`true` when the key brought back a job tha
         **problem_responses(409),
     },
 )
+@needs(Scope.SUBMIT)
 async def submit(
     submission: Annotated[Submission, Body(openapi_examples=SUBMISSION_EXAMPLES)],
     request: Request,
@@ -103,6 +104,7 @@ async def submit(
     operation_id="getJob",
     responses=problem_responses(404),
 )
+@needs(Scope.READ)
 async def read(job_id: Id, jobs: Manager) -> JobView:
     return await jobs.reader.job(job_id)
 
@@ -117,6 +119,7 @@ async def read(job_id: Id, jobs: Manager) -> JobView:
         **problem_responses(404),
     },
 )
+@needs(Scope.READ, holds=True)
 async def result(job_id: Id, jobs: Manager, response: Response, wait: Wait = timedelta(0)) -> JobView:
     final, job = await jobs.reader.finished(job_id, min(wait, _LONGEST_WAIT))
     response.status_code = 200 if final else 202
@@ -129,6 +132,7 @@ async def result(job_id: Id, jobs: Manager, response: Response, wait: Wait = tim
     operation_id="changeJob",
     responses=problem_responses(404, 409),
 )
+@needs(Scope.OPERATE)
 async def patch(job_id: Id, change: Patch, jobs: Manager) -> JobView:
     return await jobs.controller.patch(job_id, change)
 
@@ -139,6 +143,7 @@ async def patch(job_id: Id, change: Patch, jobs: Manager) -> JobView:
     operation_id="runJobNow",
     responses=problem_responses(404, 409),
 )
+@needs(Scope.OPERATE)
 async def run_now(job_id: Id, jobs: Manager) -> JobView:
     return await jobs.controller.run_now(job_id)
 
@@ -150,6 +155,7 @@ async def run_now(job_id: Id, jobs: Manager) -> JobView:
     operation_id="cancelJob",
     responses={202: {"description": "Cancelled, or its handler is told"}, **problem_responses(404, 409)},
 )
+@needs(Scope.OPERATE)
 async def cancel(job_id: Id, jobs: Manager, how: CancelRequest | None = None) -> JobView:
     return await jobs.controller.cancel(job_id, how or CancelRequest())
 
@@ -160,5 +166,6 @@ async def cancel(job_id: Id, jobs: Manager, how: CancelRequest | None = None) ->
     operation_id="redriveJob",
     responses=problem_responses(404, 409),
 )
+@needs(Scope.OPERATE)
 async def redrive(job_id: Id, jobs: Manager, how: RedriveRequest | None = None) -> JobView:
     return await jobs.redriver.redrive(job_id, how or RedriveRequest())

@@ -19,13 +19,16 @@ COUNTS_EXAMPLE: dict[str, Any] = {
     "approximate": False,
 }
 
+_NO_OFFSET = (
+    'has no offset: write RFC 3339 with an offset, as "2027-01-15T09:00:00+01:00", or name a "timezone"'
+)
 BATCH_EXAMPLES: Any = {
     "batch": {
-        "summary": "Two jobs, the second with a typing error",
+        "summary": "Two jobs, the second with a time that has no offset",
         "value": {
             "jobs": [
                 SUBMISSION_EXAMPLES["later"]["value"],
-                {"kind": "hello", "queu": "default"},
+                {"kind": "hello", "run_at": "2027-01-15T09:00:00"},
             ]
         },
     }
@@ -39,8 +42,8 @@ BATCH_ANSWER_EXAMPLE: dict[str, Any] = {
                 "type": "urn:duetime:problem:invalid",
                 "title": "Invalid field",
                 "status": 422,
-                "detail": "/jobs/1/queu: unknown field; did you mean `queue`?",
-                "errors": [{"pointer": "/jobs/1/queu", "message": "unknown field; did you mean `queue`?"}],
+                "detail": f"/jobs/1/run_at: {_NO_OFFSET}",
+                "errors": [{"pointer": "/jobs/1/run_at", "message": _NO_OFFSET}],
             },
         },
     ]

@@ -9,6 +9,7 @@ from api.jobs.filters import JobFilter, refuse_unknown
 from api.jobs.manager import Jobs, jobs_of
 from api.problems import problem_responses
 from api.routes.list_examples import COUNTS_EXAMPLE, PAGE_EXAMPLE
+from api.security.scopes import Scope, needs
 from api.strict import StrictRoute
 from duetime.contracts import limits
 from duetime.contracts.view import JobCounts, JobPage
@@ -21,7 +22,7 @@ Manager = Annotated[Jobs, Depends(jobs_of)]
 class ListQuery(JobFilter):
     """The parameters of a list."""
 
-    limit: Annotated[int, Field(ge=1, le=limits.PAGE_JOBS)] = 50
+    limit: Annotated[int, Field(ge=1, le=limits.PAGE_JOBS, description="jobs on a page, at most")] = 50
     cursor: str | None = Field(
         None, max_length=4096, description="`next_cursor` of the page before, with the same filter"
     )
@@ -53,6 +54,7 @@ def _only(known: type[JobFilter]) -> Any:
         **problem_responses(422, 503),
     },
 )
+@needs(Scope.READ)
 async def list_jobs(wanted: Annotated[ListQuery, Query()], jobs: Manager) -> JobPage:
     return await jobs.lister.page(wanted, wanted.limit, wanted.cursor)
 
@@ -66,5 +68,6 @@ async def list_jobs(wanted: Annotated[ListQuery, Query()], jobs: Manager) -> Job
         **problem_responses(422, 503),
     },
 )
+@needs(Scope.READ)
 async def count_jobs(wanted: Annotated[CountQuery, Query()], jobs: Manager) -> JobCounts:
     return await jobs.counting.count(wanted, wanted.by is not None)

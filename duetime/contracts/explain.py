@@ -9,8 +9,10 @@ from pydantic import BaseModel, ValidationError
 from duetime.contracts.json_value import JsonValueError, escape_pointer
 from duetime.contracts.record import cut
 
-#: Enough for a person. Input made of faults alone must not keep a program busy with explaining them.
-_FAULTS = 100
+#: Enough for a person. Input made of faults alone must not keep a program busy with explaining them, nor the network
+#: with telling them.
+FAULTS = 100
+_POINTER = 500
 _LONGEST_FIELD_NAME = 64
 _FAULTS_IN_A_LINE = 10
 _POINTER_IN_A_LINE = 200
@@ -30,12 +32,14 @@ def explain(error: ValidationError, model: type[BaseModel] | None = None, value:
     a union, the tag of a discriminated one).
     """
     details = error.errors(include_url=False, include_input=False)
-    untold = [_untold(len(details) - _FAULTS)] if len(details) > _FAULTS else []
-    return [*_explained(details[:_FAULTS], model, value), *untold]
+    return bounded(_explained(details[:FAULTS], model, value), len(details))
 
 
-def _untold(count: int) -> Fault:
-    return {"pointer": "", "message": f"and {count:,} more faults"}
+def bounded(faults: Sequence[Fault], total: int) -> list[Fault]:
+    """The first of `faults`, and how many of all the `total` are not told."""
+    more = total - FAULTS
+    untold: list[Fault] = [{"pointer": "", "message": f"and {more:,} more faults"}] if more > 0 else []
+    return [*faults[:FAULTS], *untold]
 
 
 def _explained(details: Sequence[Any], model: type[BaseModel] | None, value: Any) -> list[Fault]:
@@ -69,7 +73,7 @@ def _fault(detail: Any, steps: Sequence[Any], model: type[BaseModel] | None) -> 
         message = _unknown(str(steps[-1]), _fields(model, steps[:-1]))
     elif detail["type"] == "missing":
         message = "is required"
-    return {"pointer": pointer, "message": message}
+    return {"pointer": cut(pointer, _POINTER), "message": message}
 
 
 def _is_union_branch(step: Any) -> bool:

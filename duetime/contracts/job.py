@@ -27,7 +27,7 @@ JOB = "Job"
 
 _NAME = r"^[A-Za-z0-9_.:\-]+$"
 DURATION_DESCRIPTION = '`"90s"`, `"1h30m"`, ISO 8601 `"PT5M"`, or a number of seconds'
-_DURATION_SCHEMA = {
+DURATION_SCHEMA = {
     "anyOf": [{"type": "string", "maxLength": 64}, {"type": "number", "minimum": 0}],
     "description": DURATION_DESCRIPTION,
     "examples": ["90s"],
@@ -37,7 +37,7 @@ Span = Annotated[
     timedelta,
     BeforeValidator(parse_duration),
     PlainSerializer(format_duration, return_type=str, when_used="json"),
-    WithJsonSchema(_DURATION_SCHEMA),
+    WithJsonSchema(DURATION_SCHEMA),
 ]
 
 

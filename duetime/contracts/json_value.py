@@ -24,6 +24,10 @@ class JsonValueError(ValueError):
         self.pointer = pointer
         super().__init__(message)
 
+    def about(self, what: str) -> str:
+        """A sentence of safe length on `what`, with the place in it."""
+        return f"{what} at {self.pointer[:200]}: {self}" if self.pointer else f"{what}: {self}"
+
 
 class JsonTooLarge(JsonValueError):
     """The compact UTF-8 text of the value is over the bound."""

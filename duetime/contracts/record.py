@@ -183,6 +183,11 @@ class Assignment(Part):
     lease: float
     record: Record = Record()
 
+    def compact(self) -> dict[str, Any]:
+        """As JSON: what every handler may need is always there, what only our runtime reads when it says something."""
+        always = {"attempts_used": self.attempts_used, "dispatch": self.dispatch}
+        return self.model_dump(mode="json", exclude_defaults=True) | always
+
 
 class Sign(Part):
     """A sign of life: the details of every heartbeat, and of every failure that ends an activity."""
@@ -251,6 +256,8 @@ class View(Part):
     """What the workflow publishes in its memo when it leaves the straight path: read with the execution, exact."""
 
     due_at: AwareDatetime | None = None
+    #: When the last of the jobs that it comes after had succeeded.
+    ready_at: AwareDatetime | None = None
     priority: int | None = None
     #: Set while a timer of the workflow runs before the next attempt.
     next_attempt_at: AwareDatetime | None = None

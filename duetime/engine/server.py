@@ -154,7 +154,12 @@ class EmbeddedEngine:
     async def _take_data(self, binary: Path) -> tuple[EngineVersion | None, int | None]:
         if self._data is None:
             return None, None
-        version = await asyncio.to_thread(read_version, binary)
+        asking = asyncio.ensure_future(asyncio.to_thread(read_version, binary))
+        try:
+            version = await asyncio.shield(asking)
+        except asyncio.CancelledError:
+            await asyncio.wait([asking])  # the program it runs must not outlive us
+            raise
         try:
             self._data.create()
             lock = self._held.enter_context(self._data.locked())

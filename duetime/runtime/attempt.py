@@ -23,7 +23,7 @@ from duetime.backoff import retry_delay
 from duetime.contracts import limits
 from duetime.contracts.job import Retry
 from duetime.contracts.json_value import JsonValueError, check_json
-from duetime.contracts.record import Assignment, Attempt, Done, Error, Record, Sign, cut, read_sign
+from duetime.contracts.record import Assignment, Attempt, Done, Error, Record, Sign, read_sign
 from duetime.contracts.states import AttemptOutcome, ErrorType
 from duetime.handlers import Handler
 from duetime.logs import speak_for
@@ -120,6 +120,9 @@ class AttemptRun:
         self.last_words: Sign | None = None
         self.execution: Execution | None = None
         self._overslept = False
+        most = info.retry_policy.maximum_attempts if info.retry_policy else 0
+        #: A pause through Temporal uses up one of the server's attempts, none of ours: the workflow goes on then.
+        self._is_servers_last = 0 < most <= info.attempt
         self.lease = Lease(
             self.calls,
             assignment.lease,
@@ -322,7 +325,9 @@ class AttemptRun:
             case Stop.TAKEN_BACK:
                 self._close(AttemptOutcome.INTERRUPTED)
                 self.last_words = self.lease.sign()
-                raise ApplicationError("paused or reset through Temporal", type="TakenBack")
+                raise ApplicationError(
+                    "paused or reset through Temporal", type="TakenBack", next_retry_delay=_SOONEST
+                )
             # What the handler says on purpose counts also when its worker shuts down.
             case Stop.SHUTDOWN if not isinstance(error, Outcome):
                 raise self._hand_back(AttemptOutcome.INTERRUPTED)
@@ -345,14 +350,9 @@ class AttemptRun:
             result = plain(value)
             check_json(result, limits.RESULT_BYTES)
         except Exception as fault:
-            where = (
-                f" at {cut(fault.pointer, 200)}"
-                if isinstance(fault, JsonValueError) and fault.pointer
-                else ""
-            )
-            error = Error(
-                type=ErrorType.INVALID_RESULT, message=f"the result{where}: {describe(fault).message}"
-            )
+            said = fault.about("the result") if isinstance(fault, JsonValueError) else None
+            message = said or f"the result: {describe(fault).message}"
+            error = Error(type=ErrorType.INVALID_RESULT, message=message)
             raise self._failure(error, final=True) from None
         self._close(AttemptOutcome.SUCCEEDED)
         return Done(record=self.lease.sign().record, result=result).compact()
@@ -368,8 +368,11 @@ class AttemptRun:
         sign = self.lease.sign()
         if final:
             return ApplicationError(error.message, sign.compact(), type=error.type, non_retryable=True)
-        self.last_words = sign
         wait = retry_delay(self.retry, self.attempt_number, random.random()) if delay is None else delay  # noqa: S311
+        if self._is_servers_last:
+            words = Sign(record=sign.record, delay=wait.total_seconds()).compact()
+            return ApplicationError(error.message, words, type=error.type, non_retryable=True)
+        self.last_words = sign
         return ApplicationError(error.message, type=error.type, next_retry_delay=max(wait, _SOONEST))
 
     def _hand_back(self, outcome: AttemptOutcome, delay: float | None = None) -> ApplicationError:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from duetime.contracts import limits
-from duetime.contracts.json_value import check_json, sendable
+from duetime.contracts.json_value import JsonValueError, check_json, sendable
 from duetime.contracts.record import Assignment, Progress, cut
 
 if TYPE_CHECKING:
@@ -111,7 +111,10 @@ class Job:
         `await` it in an `async def` handler; in a `def` handler the call itself waits. `ValueError` when the value
         is not JSON or too large. When the lease is lost meanwhile the handler is cancelled.
         """
-        check_json(value, limits.CHECKPOINT_BYTES)
+        try:
+            check_json(value, limits.CHECKPOINT_BYTES)
+        except JsonValueError as fault:
+            raise ValueError(fault.about("the checkpoint")) from None
         # A copy: what the handler changes in `value` afterwards is not saved before it says so.
         return self._say(self._lease.save_checkpoint(json.loads(json.dumps(value))))
 
@@ -124,7 +127,8 @@ class Job:
             raise ValueError(f"progress is told in finite numbers, not {done!r} of {total!r}")
         text = None if message is None else cut(sendable(str(message)), limits.PROGRESS_MESSAGE_LENGTH)
         said = Progress(done=done, total=total, message=text, at=datetime.now(UTC))
-        self._loop.call_soon_threadsafe(self._lease.show_progress, said)
+        self._lease.show_progress(said)
+        self._loop.call_soon_threadsafe(self._lease.tell_news)
 
     def heartbeat(self) -> None:
         """Renews a manual lease. Cheap: call it as often as you like."""

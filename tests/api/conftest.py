@@ -15,12 +15,11 @@ from duetime.settings import Settings
 from duetime.worker import Worker
 from tests.api.caller import Caller
 from tests.api.stage import HANDLERS, STAGE, Stage
-from workflows.worker import orchestrator
 
 
 def settings() -> Settings:
-    """The defaults, whatever is in the environment of who runs the tests."""
-    return Settings.model_construct()
+    """The defaults and the names that tests call, whatever is in the environment of who runs them."""
+    return Settings.model_construct(api_names=("api.test", "x"))
 
 
 @contextlib.asynccontextmanager
@@ -29,7 +28,7 @@ async def calling(app: FastAPI) -> AsyncIterator[httpx2.AsyncClient]:
     transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
     async with (
         app.router.lifespan_context(app),
-        httpx2.AsyncClient(transport=transport, base_url="http://api.test", timeout=60) as http,
+        httpx2.AsyncClient(transport=transport, base_url="http://localhost", timeout=60) as http,
     ):
         yield http
 
@@ -58,14 +57,15 @@ async def serving(app: FastAPI) -> AsyncIterator[str]:
 
 
 @pytest.fixture(scope="session")
-async def app(client: Client) -> FastAPI:
-    return create_app(settings(), client)
+async def app(client: Client, tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
+    data = tmp_path_factory.mktemp("data")
+    return create_app(settings().model_copy(update={"data_dir": data}), client)
 
 
 @pytest.fixture(scope="session")
-async def http(app: FastAPI, client: Client) -> AsyncIterator[httpx2.AsyncClient]:
+async def http(app: FastAPI, orchestration: None) -> AsyncIterator[httpx2.AsyncClient]:
     """A client of the API; a worker for the workflows runs, none for handlers."""
-    async with orchestrator(client), calling(app) as http:
+    async with calling(app) as http:
         yield http
 
 
@@ -85,6 +85,7 @@ def api(http: httpx2.AsyncClient, queue: str) -> Caller:
 @pytest.fixture
 async def worker(api: Caller, client: Client) -> AsyncIterator[Worker]:
     """A worker for the test's own queue."""
+    STAGE.loop = asyncio.get_running_loop()
     async with Worker(client, HANDLERS, queues=[api.queue]) as running:
         yield running
         await STAGE.release_all()

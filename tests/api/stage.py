@@ -31,6 +31,8 @@ class Stage:
         self._seen: defaultdict[str, list[Seen]] = defaultdict(list)
         self._changed = asyncio.Condition()
         self._released: set[str] = set()
+        #: Of the tests, for handlers in threads.
+        self.loop: asyncio.AbstractEventLoop | None = None
 
     def attempts(self, job_id: str) -> list[Seen]:
         return self._seen[job_id]
@@ -93,13 +95,13 @@ async def gate(payload: dict[str, Any], job: Job) -> str:
 @handler("sync-gate")
 def sync_gate(payload: dict[str, Any], job: Job) -> str:
     """The same in a thread."""
-    loop = job._loop
-    seen = asyncio.run_coroutine_threadsafe(STAGE.enter(job, payload), loop).result()
+    assert STAGE.loop is not None
+    seen = asyncio.run_coroutine_threadsafe(STAGE.enter(job, payload), STAGE.loop).result()
     try:
         while not STAGE.is_released(job.id):
             time.sleep(0.01)
     except BaseException:
-        loop.call_soon_threadsafe(seen.stopped.set)
+        STAGE.loop.call_soon_threadsafe(seen.stopped.set)
         raise
     return "opened"
 
@@ -126,6 +128,14 @@ async def stubborn(payload: dict[str, Any], job: Job) -> str:
             return "in its own time"
 
 
+@handler("hung", heartbeat="manual")
+async def hung(payload: dict[str, Any], job: Job) -> str:
+    """Gives no sign of life but the first."""
+    await STAGE.enter(job, payload)
+    await STAGE.wait(job.id)
+    return "too late"
+
+
 @handler("reject")
 async def reject(payload: dict[str, Any], job: Job) -> None:
     """Fails for good."""
@@ -142,4 +152,4 @@ async def sleepy(payload: dict[str, Any], job: Job) -> str:
     return "awake"
 
 
-HANDLERS = [echo, gate, sync_gate, flaky, stubborn, reject, sleepy]
+HANDLERS = [echo, gate, sync_gate, flaky, stubborn, hung, reject, sleepy]

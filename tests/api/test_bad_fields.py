@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from duetime.contracts.explain import FAULTS
 from tests.api.caller import Caller, faults, problem
 
 #: Name: (fields, pointer, a part of the message).
@@ -171,6 +172,15 @@ async def test_a_bad_field_is_named(api: Caller, name: str) -> None:
 async def test_all_bad_fields_are_named_at_once(api: Caller) -> None:
     found = await refused(api, {"priority": 9, "tags": [""], "retry": {"jitter": 2}, "dealy": "1m"})
     assert set(found) == {"/priority", "/tags/0", "/retry/jitter", "/dealy"}
+
+
+async def test_however_much_is_wrong_the_answer_is_small(api: Caller) -> None:
+    found = await refused(api, {f"field-{n}": n for n in range(20_000)})
+    assert len(found) == FAULTS + 1 and found[""] == f"and {20_000 - FAULTS:,} more faults"
+    (pointer,) = await refused(api, {"x" * 500_000: 1})
+    assert len(pointer) < 600 and pointer.startswith("/xxx")
+    query = "&".join(f"a{n}=1" for n in range(200))
+    assert len(faults(await api.http.get(f"/v1/jobs/x/result?{query}"))) == FAULTS + 1
 
 
 @pytest.mark.parametrize("body", ["[]", '"echo"', "5", "true", "null", "[[{}]]"])

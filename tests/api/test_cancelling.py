@@ -130,6 +130,16 @@ async def test_in_a_back_off_of_the_workflow_the_attempts_are_kept(
     assert job["attempts"] == waiting["attempts"] and job["attempt"] == 1
 
 
+async def test_after_a_lost_lease_the_attempts_are_kept(api: Caller, worker: Worker, stage: Stage) -> None:
+    accepted = await api.submit("hung", lease="2s", retry=RETRY_LATER)
+    seen = await stage.began(accepted["id"])
+    waiting = await api.until(accepted["id"], "retrying")
+    (lost,) = waiting["attempts"]
+    assert (lost["outcome"], lost["fencing_token"]) == ("lease_lost", seen.token)
+    job = await cancelled(api, accepted["id"])
+    assert job["attempts"] == waiting["attempts"] and job["attempt"] == 1
+
+
 async def test_while_snoozing(api: Caller, worker: Worker) -> None:
     accepted = await api.submit("sleepy", payload={"snooze": "1h"})
     await api.until(accepted["id"], "retrying")

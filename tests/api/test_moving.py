@@ -2,12 +2,15 @@
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
+from temporalio import activity
 from temporalio.api.enums.v1 import TaskQueueType
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import Client
+from temporalio.worker import Worker as TemporalWorker
 
 from duetime.worker import Worker
 from tests.api.caller import Caller, faults, problem
@@ -156,6 +159,28 @@ async def test_a_native_back_off_is_cut_short_and_the_budget_stays(
     ]
     tokens = [attempt["fencing_token"] for attempt in done["attempts"]]
     assert tokens == sorted(set(tokens))
+
+
+async def test_a_handler_in_another_language_gets_no_more_attempts_either(
+    api: Caller, client: Client
+) -> None:
+    """One that knows nothing of Duetime, so that only the server counts."""
+    runs = 0
+
+    @activity.defn(name="foreign")
+    async def foreign(payload: Any, job: Any) -> None:
+        nonlocal runs
+        runs += 1
+        raise RuntimeError(f"failure {runs}")
+
+    retry = {"max_attempts": 3, "initial_interval": "1h", "max_interval": "1h"}
+    accepted = await api.submit("foreign", retry=retry)
+    async with TemporalWorker(client, task_queue=api.queue, activities=[foreign]):
+        for attempt in (1, 2):
+            await api.until(accepted["id"], lambda job, n=attempt: runs == n and job["state"] == "retrying")
+            assert (await api.command(accepted["id"], "run-now")).status_code == 200
+        done = await api.final(accepted["id"])
+    assert (done["state"], done["error"]["message"], runs) == ("failed", "failure 3", 3)
 
 
 async def test_a_back_off_of_the_workflow_is_cut_short(api: Caller, worker: Worker, stage: Stage) -> None:

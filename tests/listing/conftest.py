@@ -21,7 +21,7 @@ from workflows.worker import orchestrator
 
 def make_app(client: Client) -> FastAPI:
     """One API instance with the default settings, whatever the environment says."""
-    return create_app(Settings.model_construct(), client)
+    return create_app(Settings.model_construct(api_names=("api.test",)), client)
 
 
 @contextlib.asynccontextmanager
@@ -30,7 +30,7 @@ async def calling(app: FastAPI) -> AsyncIterator[httpx2.AsyncClient]:
     transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
     async with (
         app.router.lifespan_context(app),
-        httpx2.AsyncClient(transport=transport, base_url="http://api.test", timeout=60) as http,
+        httpx2.AsyncClient(transport=transport, base_url="http://localhost", timeout=60) as http,
     ):
         yield http
 

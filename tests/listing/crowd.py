@@ -33,7 +33,13 @@ class Crowd:
 
         return list(await asyncio.gather(*(one() for _ in range(count))))
 
-    async def start_one(self, *, due_in: timedelta = timedelta(days=1), **fields: Any) -> str:
+    async def start_one(
+        self,
+        *,
+        due_in: timedelta = timedelta(days=1),
+        task_queue: str = ORCHESTRATION_QUEUE,
+        **fields: Any,
+    ) -> str:
         """One job as the API would start it, without asking the API."""
         spec = JobSpec.model_validate({"kind": "crowd", "queue": self.queue, **fields})
         job_id = f"crowd-{uuid.uuid4().hex}"
@@ -42,7 +48,7 @@ class Crowd:
             "Job",
             spec.model_copy(update={"run_at": due.isoformat()}).compact(),
             id=job_id,
-            task_queue=ORCHESTRATION_QUEUE,
+            task_queue=task_queue,
             start_delay=max(due_in, timedelta(0)) or None,
             search_attributes=attributes.of_job(spec, due),
         )
@@ -61,7 +67,7 @@ class Crowd:
     async def indexed(self, *, running: int | None = None, ended: int | None = None) -> None:
         """Returns when the index has so many of them."""
         wanted = {"=": running, "!=": ended}
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(60 + (running or 0) / 20):
             for operator, count in wanted.items():
                 query = f"DuetimeQueue = '{self.queue}' AND ExecutionStatus {operator} 'Running'"
                 while count is not None:

@@ -33,7 +33,7 @@ async def listed(
     jobs: list[dict[str, Any]] = []
     cursor: dict[str, str] = {}
     while True:
-        page = await get(http, "/v1/jobs", **parameters, **cursor)
+        page = await get(http, "/v1/jobs", **(parameters | cursor))
         assert len(page["jobs"]) <= parameters.get("limit", 50)
         jobs += page["jobs"]
         if page["next_cursor"] is None:

@@ -74,7 +74,7 @@ class Mover:
 
 
 @pytest.mark.parametrize("states", [[], ["running"], ["queued"], ["succeeded"], ["queued", "succeeded"]])
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_list_tells_each_job_once_whatever_happens_meanwhile(
     states: list[str], data: st.DataObject, monkeypatch: pytest.MonkeyPatch

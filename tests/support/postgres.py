@@ -37,12 +37,33 @@ PATIENCE = 60
 class PostgresServer:
     port: int
     password: str
+    home: Path
+    _process: subprocess.Popen[bytes]
     _names: Iterator[int] = field(default_factory=count)
 
     @property
     def url(self) -> str:
         """SQLAlchemy's address of the server; `psycopg` serves synchronous and asyncio engines alike."""
         return f"postgresql+psycopg://postgres:{self.password}@127.0.0.1:{self.port}/postgres"
+
+    def crash(self) -> None:
+        """End it at once and without a goodbye, as a crash of the program would."""
+        self._stop(signal.SIGQUIT)
+
+    def start_again(self) -> None:
+        """After a crash, on the same port and data."""
+        self._process, _ = _start(self.home, self.port)
+
+    def close(self) -> None:
+        self._stop(signal.SIGINT)  # "fast" shutdown: sessions are ended, not waited for
+
+    def _stop(self, how: signal.Signals) -> None:
+        self._process.send_signal(how)
+        try:
+            self._process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._process.send_signal(signal.SIGQUIT)
+            self._process.wait()
 
     def create_schema(self) -> str:
         """An empty schema of a new name: first in the search path, it is as good as an empty database."""
@@ -98,22 +119,18 @@ def running_postgres() -> Iterator[PostgresServer]:
     home = Path(tempfile.mkdtemp(prefix="duetime-postgres-"))
     password = secrets.token_hex(16)
     try:
-        data = _new_cluster(home, password)
-        process, port = _start(data, home / "log")
+        _new_cluster(home, password)
+        process, port = _start(home)
+        server = PostgresServer(port, password, home, process)
         try:
-            yield PostgresServer(port, password)
+            yield server
         finally:
-            process.send_signal(signal.SIGINT)  # "fast" shutdown: sessions are ended, not waited for
-            try:
-                process.wait(PATIENCE)
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGQUIT)
-                process.wait()
+            server.close()
     finally:
         shutil.rmtree(home, ignore_errors=True)
 
 
-def _new_cluster(home: Path, password: str) -> Path:
+def _new_cluster(home: Path, password: str) -> None:
     initdb, data, password_file = _binary("initdb"), home / "data", home / "password"
     password_file.write_text(password)
     if user := _server_user():
@@ -127,15 +144,15 @@ def _new_cluster(home: Path, password: str) -> Path:
         capture_output=True,
         cwd=home,
     )
-    return data
 
 
-def _start(data: Path, log: Path) -> tuple[subprocess.Popen[bytes], int]:
+def _start(home: Path, port: int | None = None) -> tuple[subprocess.Popen[bytes], int]:
+    data, log = home / "data", home / "log"
     for _ in range(5):
-        port = _free_port()
+        listen = port or _free_port()
         settings = {
             "listen_addresses": "127.0.0.1",
-            "port": port,
+            "port": listen,
             "unix_socket_directories": "",
             "fsync": "off",
             "full_page_writes": "off",
@@ -148,11 +165,11 @@ def _start(data: Path, log: Path) -> tuple[subprocess.Popen[bytes], int]:
                 [*_as_server_user(), str(_binary("postgres")), "-D", str(data), *options],
                 stdout=output,
                 stderr=output,
-                cwd=data.parent,
+                cwd=home,
             )
         eventually(lambda: process.poll() is not None or _is_ready(log), "PostgreSQL starts")  # noqa: B023
         if process.poll() is None:
-            return process, port
+            return process, listen
         # Someone else took the port in between: try another one.
         if b"could not bind" not in log.read_bytes():
             break

@@ -162,7 +162,6 @@ async def test_changes_that_are_none_are_refused_and_harm_nothing(jobs: Jobs, cl
         [{}, {}],
     ):
         assert await refused(handle, "move", *nonsense) != "NotFound", nonsense
-    assert await refused(handle, "run_now", "extra") != "NotFound"
     assert await refused(handle, "no-such-update") != "NotFound"
     assert (await view_of(handle)) is None
     async with serving(client, jobs.queue, ok):
