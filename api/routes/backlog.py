@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 from api.jobs.filters import refuse_unknown
 from api.problems import problem_responses
 from api.queues.manager import Queues, queues_of
+from api.security.scopes import Scope, needs
 from api.strict import StrictRoute
 from duetime.contracts.queues import BacklogView
 
@@ -33,5 +34,6 @@ def _only_known(request: Request) -> None:
     dependencies=[Depends(_only_known)],
     responses=problem_responses(422, 503),
 )
+@needs(Scope.READ, covers_all=True)
 async def backlog(wanted: Annotated[BacklogQuery, Query()], queues: Manager) -> BacklogView:
     return await queues.backlog(wanted.by)

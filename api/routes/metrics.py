@@ -14,8 +14,10 @@ from api.patience import answer_in_time
 from api.problems import Problem
 from api.queues.board import Sight
 from api.queues.manager import Queues, queues_of
+from api.security.scopes import Scope, needs
+from api.strict import StrictRoute
 
-router = APIRouter(tags=["health"])
+router = APIRouter(tags=["health"], route_class=StrictRoute)
 log = logging.getLogger("duetime.api")
 
 #: Seconds: however often it is asked for, a look at all queues is taken no more often than this.
@@ -23,6 +25,7 @@ _FRESH = 10.0
 
 
 @router.get("/metrics", summary="Metrics for Prometheus", response_class=Response, operation_id="getMetrics")
+@needs(Scope.READ, covers_all=True)
 async def metrics(request: Request, queues: Annotated[Queues, Depends(queues_of)]) -> Response:
     both = CollectorRegistry()
     both.register(Gauges(await _look(queues)))

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, Path
 from api.problems import problem_responses
 from api.queues.control import PauseRequest, RateRequest, ResumeRequest
 from api.queues.manager import Queues, queues_of
+from api.security.scopes import Scope, needs
 from api.strict import StrictRoute
 from duetime.contracts.job import Queue
 from duetime.contracts.queues import QueueList, QueueView
@@ -18,6 +19,7 @@ Name = Annotated[Queue, Path(description="the queue's name")]
 
 
 @router.get("", summary="All queues", operation_id="listQueues", responses=problem_responses(503))
+@needs(Scope.READ, covers_all=True)
 async def list_queues(queues: Manager) -> QueueList:
     return await queues.all()
 
@@ -29,6 +31,7 @@ async def list_queues(queues: Manager) -> QueueList:
     operation_id="getQueue",
     responses=problem_responses(422, 503),
 )
+@needs(Scope.READ, covers_all=True)
 async def read(name: Name, queues: Manager) -> QueueView:
     return await queues.one(name)
 
@@ -39,6 +42,7 @@ async def read(name: Name, queues: Manager) -> QueueView:
     operation_id="pauseQueue",
     responses=problem_responses(400, 413, 415, 422, 503),
 )
+@needs(Scope.OPERATE, covers_all=True)
 async def pause(name: Name, why: PauseRequest, queues: Manager) -> QueueView:
     await queues.control.pause(name, why)
     return await queues.one(name)
@@ -50,6 +54,7 @@ async def pause(name: Name, why: PauseRequest, queues: Manager) -> QueueView:
     operation_id="resumeQueue",
     responses=problem_responses(400, 413, 415, 422, 503),
 )
+@needs(Scope.OPERATE, covers_all=True)
 async def resume(name: Name, queues: Manager, who: ResumeRequest | None = None) -> QueueView:
     await queues.control.resume(name, who or ResumeRequest())
     return await queues.one(name)
@@ -61,6 +66,7 @@ async def resume(name: Name, queues: Manager, who: ResumeRequest | None = None) 
     operation_id="setQueueRate",
     responses=problem_responses(400, 413, 415, 422, 503),
 )
+@needs(Scope.OPERATE, covers_all=True)
 async def rate(name: Name, wanted: RateRequest, queues: Manager) -> QueueView:
     await queues.control.limit(name, wanted)
     return await queues.one(name)

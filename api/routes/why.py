@@ -8,6 +8,7 @@ from api.jobs.manager import Jobs, jobs_of
 from api.problems import problem_responses
 from api.queues.manager import Queues, queues_of
 from api.routes.jobs import Id
+from api.security.scopes import Scope, needs
 from api.strict import StrictRoute
 from duetime.contracts.why import WhyView
 
@@ -21,6 +22,7 @@ router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=StrictRoute)
     operation_id="whyJob",
     responses=problem_responses(404, 503),
 )
+@needs(Scope.READ)
 async def why(
     job_id: Id, jobs: Annotated[Jobs, Depends(jobs_of)], queues: Annotated[Queues, Depends(queues_of)]
 ) -> WhyView:
