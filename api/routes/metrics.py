@@ -4,6 +4,7 @@ import logging
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import PlainTextResponse
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 from temporalio.service import RPCError
@@ -22,19 +23,13 @@ log = logging.getLogger("duetime.api")
 
 #: Seconds: however often it is asked for, a look at all queues is taken no more often than this.
 _FRESH = 10.0
-_EXAMPLE = """# HELP duetime_backlog_jobs Open jobs
-# TYPE duetime_backlog_jobs gauge
-"""
 
 
 @router.get(
     "/metrics",
     summary="Metrics for Prometheus",
-    response_class=Response,
-    operation_id="getMetrics",
-    responses={
-        200: {"description": "Metrics now", "content": {"text/plain": {"schema": {}, "example": _EXAMPLE}}}
-    },
+    response_class=PlainTextResponse,
+    responses={200: {"description": "The text format of Prometheus, or OpenMetrics"}},
 )
 @needs(Scope.READ, covers_all=True)
 async def metrics(request: Request, queues: Annotated[Queues, Depends(queues_of)]) -> Response:

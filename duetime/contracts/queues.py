@@ -1,35 +1,16 @@
-"""Queues and backlogs as they are answered."""
+"""Queues and backlogs as they are answered, and what callers send about queues."""
 
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, computed_field
-from pydantic.config import JsonDict
+from pydantic import AfterValidator, Field, StringConstraints, computed_field
 
-from duetime.contracts.job import Span
+from duetime.contracts.job import Contract, Span
+from duetime.contracts.pauses import REASON_BYTES, WHO_BYTES
 from duetime.contracts.view import Answer, Instant
 
-_JOBS: JsonDict = {
-    "scheduled": 0,
-    "waiting": 0,
-    "overdue": 0,
-    "queued": 12,
-    "paused": 0,
-    "running": 0,
-    "retrying": 0,
-    "open": 12,
-}
-_TIME = "2027-01-15T08:00:00Z"
-_QUEUE: JsonDict = {
-    "name": "emails",
-    "health": "no_worker",
-    "verdict": "12 jobs wait, oldest 5 min: no worker polls queue `emails`",
-    "jobs": _JOBS,
-    "oldest_ready_at": "2027-01-15T07:55:00Z",
-    "oldest_age": "5m",
-    "pace": {"arrivals": 0.1, "starts": 0.0, "completions": 0.0},
-}
-_ORCHESTRATION: JsonDict = {"health": "ok", "verdict": "1 worker runs the workflows", "workers": []}
+#: Starts a second; a server's partition hands out no more by itself.
+HIGHEST_RATE = 100_000.0
 
 
 class Health(StrEnum):
@@ -129,8 +110,6 @@ class Pace(Answer):
 class QueueView(Answer):
     """A queue: what waits in it, who serves it, and what that means."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [_QUEUE]})
-
     name: str
     health: Health
     verdict: str
@@ -163,12 +142,6 @@ class OrchestrationView(Answer):
 class QueueList(Answer):
     """All queues that are known: those of open jobs, those that kinds were announced on, and those that are polled."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"queues": [_QUEUE], "orchestration": _ORCHESTRATION, "taken_at": _TIME}]
-        }
-    )
-
     queues: list[QueueView]
     orchestration: OrchestrationView
     taken_at: Instant
@@ -186,21 +159,55 @@ class BacklogGroup(Answer):
 class BacklogView(Answer):
     """Open jobs, each in one place of one group."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "by": "queue",
-                    "groups": [{"name": "emails", "jobs": _JOBS}],
-                    "total": _JOBS,
-                    "taken_at": _TIME,
-                }
-            ]
-        }
-    )
-
     by: Literal["queue", "kind", "fairness_key"]
     groups: list[BacklogGroup]
     total: Backlog
     approximate: bool = False
     taken_at: Instant
+
+
+def _fits(size: int) -> AfterValidator:
+    def check(text: str) -> str:
+        if any(ord(char) < 32 or ord(char) == 127 or 0xD800 <= ord(char) <= 0xDFFF for char in text):
+            raise ValueError("holds a control character or a lone surrogate")
+        if len(text.encode()) > size:
+            raise ValueError(f"at most {size} bytes of UTF-8")
+        return text
+
+    return AfterValidator(check)
+
+
+Reason = Annotated[
+    str,
+    StringConstraints(min_length=1, strip_whitespace=True),
+    _fits(REASON_BYTES),
+    Field(examples=["deploy"]),
+]
+Who = Annotated[
+    str,
+    StringConstraints(min_length=1, strip_whitespace=True),
+    # Room for the name of a key behind it.
+    _fits(WHO_BYTES // 2),
+    Field(examples=["alice"]),
+]
+
+
+class PauseRequest(Contract):
+    """Why, for those who find the queue paused, and who says so."""
+
+    reason: Reason
+    by: Who | None = None
+
+
+class ResumeRequest(Contract):
+    """Who says so."""
+
+    by: Who | None = None
+
+
+class RateRequest(Contract):
+    """How many starts a second the queue allows; null takes the limit away."""
+
+    per_second: Annotated[float, Field(strict=True, gt=0, le=HIGHEST_RATE, allow_inf_nan=False)] | None
+    reason: Reason
+    by: Who | None = None

@@ -51,7 +51,7 @@ async def test_a_job_goes_through_a_real_api(
     api_url: str,
     client: TemporalClient,
     queue: str,
-    job_id: str,  # noqa: F811
+    job_id: str,
 ) -> None:
     worker = await start(
         *(
