@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
 from temporalio.client import Client
 
 from api.patience import answer_in_time
@@ -49,6 +49,10 @@ Who = Annotated[
 class PauseRequest(Contract):
     """Why, for those who find the queue paused, and who says so."""
 
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"reason": "the mail server moves", "by": "ann"}]}
+    )
+
     reason: Reason
     by: Who = _API
 
@@ -56,11 +60,19 @@ class PauseRequest(Contract):
 class ResumeRequest(Contract):
     """Who says so."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [{"by": "ann"}]})
+
     by: Who = _API
 
 
 class RateRequest(Contract):
     """How many starts a second the queue allows; null takes the limit away."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"per_second": 5.0, "reason": "the mail server asked for it", "by": "ann"}]
+        }
+    )
 
     per_second: Annotated[float, Field(strict=True, gt=0, le=HIGHEST_RATE, allow_inf_nan=False)] | None
     reason: Reason

@@ -22,9 +22,20 @@ log = logging.getLogger("duetime.api")
 
 #: Seconds: however often it is asked for, a look at all queues is taken no more often than this.
 _FRESH = 10.0
+_EXAMPLE = """# HELP duetime_backlog_jobs Open jobs
+# TYPE duetime_backlog_jobs gauge
+"""
 
 
-@router.get("/metrics", summary="Metrics for Prometheus", response_class=Response, operation_id="getMetrics")
+@router.get(
+    "/metrics",
+    summary="Metrics for Prometheus",
+    response_class=Response,
+    operation_id="getMetrics",
+    responses={
+        200: {"description": "Metrics now", "content": {"text/plain": {"schema": {}, "example": _EXAMPLE}}}
+    },
+)
 @needs(Scope.READ, covers_all=True)
 async def metrics(request: Request, queues: Annotated[Queues, Depends(queues_of)]) -> Response:
     both = CollectorRegistry()

@@ -3,10 +3,33 @@
 from enum import StrEnum
 from typing import Literal
 
-from pydantic import Field, computed_field
+from pydantic import ConfigDict, Field, computed_field
+from pydantic.config import JsonDict
 
 from duetime.contracts.job import Span
 from duetime.contracts.view import Answer, Instant
+
+_JOBS: JsonDict = {
+    "scheduled": 0,
+    "waiting": 0,
+    "overdue": 0,
+    "queued": 12,
+    "paused": 0,
+    "running": 0,
+    "retrying": 0,
+    "open": 12,
+}
+_TIME = "2027-01-15T08:00:00Z"
+_QUEUE: JsonDict = {
+    "name": "emails",
+    "health": "no_worker",
+    "verdict": "12 jobs wait, oldest 5 min: no worker polls queue `emails`",
+    "jobs": _JOBS,
+    "oldest_ready_at": "2027-01-15T07:55:00Z",
+    "oldest_age": "5m",
+    "pace": {"arrivals": 0.1, "starts": 0.0, "completions": 0.0},
+}
+_ORCHESTRATION: JsonDict = {"health": "ok", "verdict": "1 worker runs the workflows", "workers": []}
 
 
 class Health(StrEnum):
@@ -106,6 +129,8 @@ class Pace(Answer):
 class QueueView(Answer):
     """A queue: what waits in it, who serves it, and what that means."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [_QUEUE]})
+
     name: str
     health: Health
     verdict: str
@@ -138,6 +163,12 @@ class OrchestrationView(Answer):
 class QueueList(Answer):
     """All queues that are known: those of open jobs, those that kinds were announced on, and those that are polled."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"queues": [_QUEUE], "orchestration": _ORCHESTRATION, "taken_at": _TIME}]
+        }
+    )
+
     queues: list[QueueView]
     orchestration: OrchestrationView
     taken_at: Instant
@@ -154,6 +185,19 @@ class BacklogGroup(Answer):
 
 class BacklogView(Answer):
     """Open jobs, each in one place of one group."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "by": "queue",
+                    "groups": [{"name": "emails", "jobs": _JOBS}],
+                    "total": _JOBS,
+                    "taken_at": _TIME,
+                }
+            ]
+        }
+    )
 
     by: Literal["queue", "kind", "fairness_key"]
     groups: list[BacklogGroup]
