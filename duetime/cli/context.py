@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from pydantic import BaseModel
 
-from duetime.cli.exits import BY_STATE, Exit
+from duetime.cli.exits import BY_STATE, Exit, ReaderGone
 from duetime.cli.show import console, show_job
 from duetime.cli.text import as_json, safe
 from duetime.client import SyncClient
@@ -78,7 +78,10 @@ def complain(lines: Iterable[str]) -> None:
 def write_json(value: Any, *, indent: int | None = 2) -> None:
     """`value` as JSON on standard output; models as on the wire."""
     plain = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
-    print(as_json(plain, indent=indent), flush=indent is None)
+    try:
+        print(as_json(plain, indent=indent), flush=True)
+    except BrokenPipeError:
+        raise ReaderGone from None
 
 
 def tell(job: JobView, output: Output) -> int:

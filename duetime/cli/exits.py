@@ -49,6 +49,10 @@ class Exit(IntEnum):
     BROKEN_PIPE = 141
 
 
+class ReaderGone(Exception):
+    """Nobody reads our output any more. The libraries below have endings of their own for `BrokenPipeError`."""
+
+
 BY_STATE = {
     State.SUCCEEDED: Exit.OK,
     State.FAILED: Exit.JOB_FAILED,
@@ -104,10 +108,12 @@ def _way_out(error: DuetimeError) -> list[str]:
 
 
 def _option(fault: FaultView) -> str:
-    """A field as it is said on the command line: `/run_at` is `--run-at`, but what is in a payload stays a pointer."""
-    name = fault.pointer.removeprefix("/").removeprefix("query ")
+    """A field as it is said on the command line: `/run_at` is `--run-at`, `/tags/0` is `--tag`. What lies deeper, as in
+    a payload, stays a pointer."""
     if fault.pointer == "header Idempotency-Key":
         return "--idempotency-key"
-    if not name or "/" in name or " " in name:
+    name, _, deeper = fault.pointer.removeprefix("/").removeprefix("query ").partition("/")
+    if not name or " " in name or (deeper and name not in ("tags", "after")):
         return fault.pointer or "the job"
-    return "KIND" if name == "kind" else f"--{name.rstrip('s') if name == 'tags' else name.replace('_', '-')}"
+    known = {"kind": "KIND", "tags": "--tag", "schedule_id": "--schedule", "pipeline_id": "--pipeline"}
+    return known.get(name, f"--{name.replace('_', '-')}")

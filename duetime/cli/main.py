@@ -14,7 +14,7 @@ from typer.exceptions import Exit as TyperExit
 
 from duetime.cli import commands, reading, submit, worker
 from duetime.cli.context import Connection, complain, set_up_logs
-from duetime.cli.exits import Exit, code_of, lines_of
+from duetime.cli.exits import Exit, ReaderGone, code_of, lines_of
 from duetime.errors import DuetimeError
 
 _EXAMPLES = """\b
@@ -107,9 +107,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except TyperException as error:
         complain([error.format_message(), "duetime --help shows what there is"])
         return Exit.USAGE
+    except SystemExit as ended:  # how completion ends
+        return ended.code if isinstance(ended.code, int) else Exit.OK
     except (KeyboardInterrupt, Abort):
         return Exit.INTERRUPTED
-    except BrokenPipeError:
+    except (ReaderGone, BrokenPipeError):
         return Exit.BROKEN_PIPE
     except Exception:
         traceback.print_exc()

@@ -20,6 +20,7 @@ from duetime.cli.exits import BY_STATE, Exit
 from duetime.cli.show import console, progress_text, show_counts, show_jobs, show_kinds, state_text
 from duetime.cli.text import local
 from duetime.client import Filters, JobEvent, SyncClient
+from duetime.client.waiting import span
 from duetime.contracts.states import State
 from duetime.contracts.view import JobSummary
 
@@ -55,7 +56,7 @@ def wait(
     The exit code says how it ended.
     """
     with client_of(context) as client:
-        return tell_end(client.wait_for(job_id, timeout), output)
+        return tell_end(client.wait_for(job_id, span("--timeout", timeout) if timeout else None), output)
 
 
 def watch(context: typer.Context, job_id: JobIdArgument, output: As = Output.TABLE) -> int:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from duetime.cli.exits import ReaderGone
 from duetime.cli.text import ago, as_json, local, safe
 from duetime.contracts.duration import format_duration
 from duetime.contracts.kinds import KindView
@@ -35,7 +36,7 @@ class _Console(Console):
     """rich's own would end the process when nobody reads any more."""
 
     def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
+        raise ReaderGone
 
 
 def console(stream: IO[str] | None = None) -> Console:

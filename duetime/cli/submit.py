@@ -9,6 +9,7 @@ import typer
 
 from duetime.cli.context import As, Output, client_of, say, tell, tell_end
 from duetime.client.fields import JobFields, OnConflict
+from duetime.client.waiting import span
 from duetime.contracts.states import FINAL
 from duetime.errors import BadSetting
 
@@ -103,6 +104,7 @@ def submit(
         "on_conflict": on_conflict,
         "reuse_id": reuse_id or None,
     }
+    longest = span("--wait-timeout", wait_timeout) if wait_timeout else None
     with client_of(context) as client:
         job = client.submit(kind, _payload(payload), idempotency_key=idempotency_key, **fields)
         for warning in job.warnings:
@@ -110,7 +112,7 @@ def submit(
         if not (wait or wait_timeout):
             return tell(job, output)
         say(f"waiting for {job.id}")
-        done = job if job.state in FINAL else client.wait_for(job.id, wait_timeout)
+        done = job if job.state in FINAL else client.wait_for(job.id, longest)
         return tell_end(done, output)
 
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from duetime.cli.exits import Exit
-from duetime.contracts.duration import format_duration, parse_duration
+from duetime.client.waiting import span
+from duetime.contracts.duration import format_duration
 from duetime.errors import BadSetting
 from duetime.logs import set_up_logs
 
@@ -58,17 +59,15 @@ def worker(
         raise BadSetting(f"--log-level: {log_level!r} is not debug, info, warning or error")
     set_up_logs(log_level)
     sys.path.insert(0, "")
+    longest = span("--grace", grace)
     try:
-        span = parse_duration(grace)
         found = find_handlers(modules)
     except HandlerFault as fault:
         raise BadSetting(f"MODULE: {fault}") from None
-    except ValueError as fault:
-        raise BadSetting(f"--grace: {fault}") from None
     names = [name.strip() for name in queues.split(",") if name.strip()]
     if not names:
         raise BadSetting("--queues: name one at least")
-    return asyncio.run(_serve(temporal, namespace, found, names, concurrency, span))
+    return asyncio.run(_serve(temporal, namespace, found, names, concurrency, longest))
 
 
 async def _serve(

@@ -12,6 +12,9 @@ from duetime import Job, Reject, SyncClient, handler
 from duetime.cli.context import Connection
 from duetime.cli.main import run
 from duetime.testing import FakeDuetime
+from tests.client.conftest import api_url
+
+__all__ = ["api_url"]
 
 
 @handler("greet")

@@ -1,6 +1,7 @@
 """What the commands do, say, and end with."""
 
 import io
+import json
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +65,7 @@ def test_a_job_is_submitted_with_all_that_was_said(cli: Cli, fake: FakeDuetime) 
     assert [span.total_seconds() for span in spans if span] == [300, 10, 7200, 10800]
     again = cli("submit", "greet", "--id", "j1", "--after", "j1")
     assert again.code == Exit.USAGE
-    assert "--after/0" not in again.err
-    assert "/after/0: a job cannot come after itself" in again.err
+    assert "--after: a job cannot come after itself" in again.err
 
 
 def test_what_is_not_said_is_left_to_the_kind(cli: Cli, fake: FakeDuetime) -> None:
@@ -95,8 +95,8 @@ def test_a_payload_comes_from_a_file_or_from_standard_input(
         (("submit", "greet", "--delay", "soon"), "--delay: not a duration: write"),
         (("submit", "greet", "--run-at", "2027-01-01T00:00:00"), "--run-at: has no offset"),
         (("submit", "greet", "--priority", "9"), "--priority: "),
-        (("submit", "greet", "--priority", "high"), "'--priority': 'high' is not a valid int"),
-        (("submit", "greet", "-t", ""), "--tag"),
+        (("submit", "greet", "--priority", "high"), "Invalid value for '--priority'"),
+        (("submit", "greet", "-t", ""), "--tag: "),
         (("submit", "greet", "--idempotency-key", "é"), "--idempotency-key: must have 1 to 255"),
         (("submit", "greet", "--on-conflict", "ignore"), "--on-conflict"),
         (("submit",), "KIND"),
@@ -208,11 +208,9 @@ def test_kinds_are_listed(cli: Cli) -> None:
 def test_a_job_is_followed_line_by_line(cli: Cli) -> None:
     cli("submit", "greet", "--id", "j1", "--delay", "1h")
     said = cli("watch", "j1", "-o", "json")
-    import json
-
     events: list[Any] = [json.loads(line) for line in said.out.splitlines()]
-    assert [event["event"] for event in events] == ["state", "done"]
-    assert [event["job"]["state"] for event in events] == ["scheduled", "succeeded"]
+    assert [event["event"] for event in (events[0], events[-1])] == ["state", "done"]
+    assert [event["job"]["state"] for event in (events[0], events[-1])] == ["scheduled", "succeeded"]
     assert cli("events", "j1").lines[-1].endswith(" succeeded")
 
 
