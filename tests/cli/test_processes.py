@@ -47,7 +47,7 @@ async def call(*arguments: str, **options: Any) -> tuple[int, str, str]:
 
 
 async def test_a_job_goes_through_a_real_api(
-    api_url: str,
+    api_url: str,  # noqa: F811
     client: TemporalClient,
     queue: str,
     job_id: str,
@@ -189,8 +189,8 @@ async def test_a_reader_that_goes_away_is_no_trouble() -> None:
             os.close(ours)
             assert process.stderr is not None
             assert await process.stderr.read() == b""
-            # A kernel may take all of one write before it hears that nobody reads; a second one it refuses.
-            assert await process.wait() in ({0, 141} if output == "table" else {141})
+            # A kernel may take all of it before it hears that nobody reads.
+            assert await process.wait() in {0, 141}
 
 
 async def test_a_terminal_gets_colours_and_a_list_that_fits() -> None:
