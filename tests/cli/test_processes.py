@@ -47,7 +47,7 @@ async def call(*arguments: str, **options: Any) -> tuple[int, str, str]:
 
 
 async def test_a_job_goes_through_a_real_api(
-    api_url: str,  # noqa: F811
+    api_url: str,
     client: TemporalClient,
     queue: str,
     job_id: str,
