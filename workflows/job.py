@@ -133,7 +133,8 @@ class JobWorkflow:
                 "dependents": self._dependents.ids,
             }
         )
-        workflow.continue_as_new(args=[self._spec.compact(), carry.compact()])
+        # What a run adds to its memo does not go along by itself: where the job stands, and who waits for it.
+        workflow.continue_as_new(args=[self._spec.compact(), carry.compact()], memo=dict(workflow.memo()))
 
     # -- waiting ------------------------------------------------------------------------------------------
 

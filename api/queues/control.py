@@ -27,8 +27,8 @@ def said_by(given: str | None, caller: Caller) -> str:
 
 
 class QueueControl:
-    """Changes the limits of queues. The server knows no compare-and-set: of two on one queue at once, one waits here; of
-    two API instances, the last one wins."""
+    """Changes the limits of queues. The server knows no compare-and-set: of two at once on one queue, one waits here;
+    of two API instances, the last one wins."""
 
     def __init__(self, client: Client) -> None:
         self._client = client

@@ -33,8 +33,15 @@ async def test_nothing_is_forgotten() -> None:
         client = await connect(engine.address)
         async with orchestrator(client), serving(client, "q", comes_back):
             due = format_instant(datetime.now(UTC) - timedelta(seconds=5))
-            handle = await Jobs(client, "q").start(
-                "comes-back", {"a": 1}, delay="1h", tags=["t"], priority=4, retry={"max_attempts": 1}
+            handle = await Jobs(client, "q").start_raw(
+                {
+                    "kind": "comes-back",
+                    "queue": "q",
+                    "delay": "1h",
+                    "tags": ["t"],
+                    "retry": {"max_attempts": 1},
+                },
+                memo={"callers": {"own": 1}},
             )
             await handle.execute_update("move", {"run_at": due, "priority": 2})
             latest = client.get_workflow_handle(handle.id)
@@ -48,6 +55,7 @@ async def test_nothing_is_forgotten() -> None:
             ended = await outcome_of(latest)
             described = await latest.describe()
             view = await view_of(latest)
+            memo = await described.memo()
 
     assert described.run_id != handle.first_execution_run_id, "there were several histories"
     assert ended.outcomes == ["snoozed"] * (ROUNDS - 1) + ["succeeded"]
@@ -59,9 +67,11 @@ async def test_nothing_is_forgotten() -> None:
         "due": due,
     }
     assert ended.ending.progress is not None and ended.ending.progress.done == ROUNDS
-    assert view is not None and view.priority == 2
+    assert view is not None and view.priority == 2 and format_instant(view.due_at or datetime.min) == due
+    assert memo["callers"] == {"own": 1}
     found = described.typed_search_attributes
     assert (found.get(attributes.KIND), found.get(attributes.TAGS)) == ("comes-back", ["t"])
+    assert format_instant(found.get(attributes.DUE_AT) or datetime.min) == due
 
 
 async def test_a_move_that_meets_a_fresh_history_is_answered() -> None:
