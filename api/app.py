@@ -16,7 +16,9 @@ from api import openapi, problems
 from api.cross_site import SameSiteOnly
 from api.fences import Fences
 from api.jobs.manager import Jobs
-from api.routes import batch, events, fences, health, kinds, listing
+from api.observe.requests import CountRequests
+from api.queues.manager import Queues
+from api.routes import backlog, batch, doctor, events, fences, health, kinds, listing, metrics, queues, why
 from api.routes import jobs as job_routes
 from api.security.door import Door
 from api.security.gate import Gate
@@ -47,6 +49,7 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
         jobs = app.state.jobs = Jobs.over(
             connection, f"http://localhost:{settings.ui_port}", strict_kinds=settings.strict_kinds
         )
+        app.state.queues = Queues.over(connection, jobs.known)
         log.log(logging.WARNING if lock.is_for_strangers else logging.INFO, lock.describe())
         app.state.looking = asyncio.create_task(say_why_not(connection, settings.temporal))
         async with Fences(settings.ledger_address) as app.state.fences:
@@ -72,8 +75,14 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
     app.include_router(listing.router)
     app.include_router(batch.router)
     app.include_router(events.router)
+    app.include_router(queues.router)
+    app.include_router(backlog.router)
+    app.include_router(why.router)
+    app.include_router(doctor.router)
     app.include_router(fences.router)
     app.include_router(health.router)
+    app.include_router(metrics.router)
+    app.add_middleware(CountRequests)  # the outermost: it counts refusals too
     openapi.install(app)
     return app
 

@@ -31,9 +31,19 @@ def install(app: FastAPI) -> None:
                 title=app.title, version=app.version, description=app.description, routes=app.routes
             )
             app.openapi_schema = completed(document)
+            if app.state.gate.lock.access == "open":
+                _make_keys_optional(document)
         return app.openapi_schema
 
     app.openapi = openapi  # type: ignore[method-assign]
+
+
+def _make_keys_optional(document: Schema) -> None:
+    """Says that a call may come without a key; which scope it would take stays told."""
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            if "security" in operation:
+                operation["security"].append({})
 
 
 def operation_name(route: APIRoute) -> str:
@@ -65,6 +75,7 @@ def _complete(operation: Schema, path: str, method: str) -> None:
         del responses["422"]
     common = [422, 503] if path.startswith("/v1/") else []
     common += [403] if method in _CHANGING else []
+    common += [404] if "{" in path else []  # What stands there may be nothing that any route takes.
     common += [400, 408, 413, 415] if "requestBody" in operation else []
     for status, response in problem_responses(*common).items():
         responses.setdefault(str(status), response)

@@ -126,11 +126,11 @@ def unavailable(detail: str, reason: str = "temporal_unreachable", retry_after: 
 def from_rpc(error: RPCError) -> Problem:
     """What an answer of Temporal's frontend means to a caller of ours."""
     match error.status:
-        case RPCStatusCode.NOT_FOUND if _is_about_the_namespace(error):
+        case RPCStatusCode.NOT_FOUND if is_unknown_id(error):
+            return unknown("nothing is known under this id")
+        case RPCStatusCode.NOT_FOUND:
             detail = f"{error.message[:300]} Create it, or set DUETIME_TEMPORAL_NAMESPACE"
             return unavailable(detail, "namespace_missing", retry_after=10)
-        case RPCStatusCode.NOT_FOUND:
-            return unknown("nothing is known under this id")
         case RPCStatusCode.RESOURCE_EXHAUSTED:
             return unavailable("Temporal is at its limits; repeat with the same id or key", "temporal_busy")
         case RPCStatusCode.INVALID_ARGUMENT if "no mapping defined for search attribute" in error.message:
@@ -149,9 +149,11 @@ def from_rpc(error: RPCError) -> Problem:
     )
 
 
-def _is_about_the_namespace(error: RPCError) -> bool:
-    found = error.grpc_status.details
-    return any(detail.type_url.endswith("NamespaceNotFoundFailure") for detail in found)
+def is_unknown_id(error: RPCError) -> bool:
+    """Whether the server says that it has no execution of that id; it also says so of namespaces."""
+    details = error.grpc_status.details
+    about_namespace = any(detail.type_url.endswith("NamespaceNotFoundFailure") for detail in details)
+    return error.status is RPCStatusCode.NOT_FOUND and not about_namespace
 
 
 def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:

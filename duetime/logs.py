@@ -131,5 +131,11 @@ def set_up_logs(level: str, form: Form = "text", secrets: Iterable[str] = ()) ->
     handler.addFilter(JobFilter())
     handler.setFormatter(JsonFormatter(veil) if form == "json" else TextFormatter(veil))
     logging.basicConfig(level=level.upper(), handlers=[handler])
-    # The SDK tells every failed attempt once more, with a stack of its own frames; ours name the job.
+    keep_payloads_out()
+
+
+def keep_payloads_out() -> None:
+    """Silences what the SDK would log of payloads: at `debug` every task whole, and each failed attempt once more, with
+    a stack of its own frames; ours name the job."""
+    logging.getLogger("temporalio").setLevel(logging.INFO)
     logging.getLogger("temporalio.activity").setLevel(logging.CRITICAL)

@@ -165,8 +165,8 @@ async def _not_succeeded(
     match cause:
         case ApplicationError():
             state = State(outcome) if outcome and outcome in BY_STATE else State.FAILED
-            error = ErrorView(type=cause.type or "Error", message=cause.message)
             attempts = _ending(cause.details).attempts or attempts
+            error = _told(cause, attempts)
         case TerminatedError():
             state = State.CANCELLED
             error = ErrorView(type=ErrorType.CANCELLED, message=cause.message)
@@ -179,6 +179,14 @@ async def _not_succeeded(
         case _:
             state, error = State.FAILED, ErrorView(type=type(cause).__name__, message=str(cause))
     return BY_STATE[state](handle.id, state, error, _views(attempts))
+
+
+def _told(cause: ApplicationError, attempts: list[Attempt]) -> ErrorView:
+    """The failure; as the last attempt tells it where it is the same one, with its stack."""
+    last = attempts[-1].error if attempts else None
+    if last is not None and last.type == cause.type:
+        return ErrorView.model_validate(last.model_dump())
+    return ErrorView(type=cause.type or "Error", message=cause.message)
 
 
 def _ending(details: Any) -> Ending:

@@ -15,9 +15,14 @@ _SOONEST = timedelta(milliseconds=1)
 
 
 def dispatch(
-    spec: JobSpec, carry: Carry, record: Record, due_at: datetime, priority: int
+    spec: JobSpec,
+    carry: Carry,
+    record: Record,
+    due_at: datetime,
+    priority: int,
+    queue_timeout: timedelta | None,
 ) -> workflow.ActivityHandle[RawValue]:
-    """Hands the job out, under the next number of `carry.dispatches`."""
+    """Hands the job out, under the next number of `carry.dispatches`, to wait so long for a worker."""
     assignment = _assignment(spec, carry, record, due_at)
     first = max(spec.retry.initial_interval, _SOONEST)
     return workflow.start_activity(
@@ -28,7 +33,7 @@ def dispatch(
         task_queue=spec.queue,
         start_to_close_timeout=spec.timeout,
         heartbeat_timeout=spec.lease,
-        schedule_to_start_timeout=spec.queue_timeout,
+        schedule_to_start_timeout=queue_timeout,
         cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
         retry_policy=RetryPolicy(
             initial_interval=first,

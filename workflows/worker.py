@@ -5,6 +5,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from activities.last_record import LastRecord
 from activities.predecessors import PredecessorCheck
+from activities.queue_pauses import QueuePauses
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
 from duetime.runtime.draining import let_polls_return
 from workflows.job import JobWorkflow
@@ -23,7 +24,7 @@ def orchestrator(client: Client) -> Worker:
         client,
         task_queue=ORCHESTRATION_QUEUE,
         workflows=WORKFLOWS,
-        activities=[PredecessorCheck(client).check, LastRecord(client).read],
+        activities=[PredecessorCheck(client).check, LastRecord(client).read, QueuePauses(client).measure],
         max_concurrent_activities=200,
         workflow_runner=UnsandboxedWorkflowRunner(),
     )

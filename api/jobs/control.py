@@ -20,6 +20,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from api.jobs.facts import Dispatched, Facts
 from api.jobs.reading import Reader
 from api.jobs.state import record_of, state_of
+from api.observe.counters import job_ended
 from api.patience import in_time, time_left
 from api.problems import Problem, invalid, unavailable
 from duetime.contracts.record import Ending
@@ -106,6 +107,8 @@ class Controller:
         record = record.given_up(datetime.now(UTC))
         ending = Ending(attempts=record.attempts, checkpoint=record.checkpoint, progress=record.progress)
         await handle.terminate(ending.compact(), reason=request.reason or "cancelled")
+        if facts.spec is not None:
+            job_ended(facts.spec.kind, facts.spec.queue, State.CANCELLED)
         await self._tell_dependents(facts)
 
     async def _tell_dependents(self, facts: Facts) -> None:

@@ -5,48 +5,36 @@ takes a look at each. Up to 2,000 are looked at; when there are more, these are 
 to be like them.
 """
 
-import asyncio
 import copy
-import secrets
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Hashable, Mapping
 from datetime import UTC, datetime
+from typing import TypeVar
 
-from temporalio.client import Client, WorkflowExecutionStatus
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.client import Client
 
 from api.jobs import query
-from api.jobs.facts import fetch, glance
 from api.jobs.filters import JobFilter
 from api.jobs.index import MOST, Index, Row
+from api.jobs.looking import Bounds, Looking
 from api.jobs.state import state_of
 from api.patience import answer_in_time
-from api.problems import unavailable
 from api.security.caller import Caller
-from api.together import together
-from duetime.contracts.record import View
 from duetime.contracts.states import State
 from duetime.contracts.view import JobCounts
 
-#: Due jobs looked at for one count, at most, and for how many seconds.
-MOST_LOOKED_AT = 2_000
-_LONG_ENOUGH = 2.5
-#: Answers of `MOST` rows from which they are taken.
-_ANSWERS = 10
-_AT_ONCE = 32
-
+Key = TypeVar("Key", bound=Hashable)
 Tally = Mapping[State, int]
 
 
-def scale(tally: Tally, total: int) -> dict[State, int]:
+def scale(tally: Mapping[Key, int], total: int) -> dict[Key, int]:
     """`tally` blown up to `total` in proportion; the parts add up to it exactly (largest remainders)."""
     seen = sum(tally.values())
-    exact = {state: count * total / seen for state, count in tally.items()} if seen else {}
-    parts = {state: int(share) for state, share in exact.items()}
-    by_remainder = sorted(exact, key=lambda state: parts[state] - exact[state])
-    for state in by_remainder[: total - sum(parts.values())]:
-        parts[state] += 1
+    exact = {key: count * total / seen for key, count in tally.items()} if seen else {}
+    parts = {key: int(share) for key, share in exact.items()}
+    by_remainder = sorted(exact, key=lambda key: parts[key] - exact[key])
+    for key in by_remainder[: total - sum(parts.values())]:
+        parts[key] += 1
     return parts
 
 
@@ -63,15 +51,16 @@ def by_final_state(statuses: Mapping[str, int], outcomes: Tally) -> dict[State, 
 class Counting:
     """Counts."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, bounds: Bounds | None = None) -> None:
         self._client = client
         self._index = Index(client)
-        self._places = asyncio.Semaphore(_AT_ONCE)
+        self._looking = Looking(client, self._index, bounds)
 
     def seen_by(self, caller: Caller) -> "Counting":
         """The same for another caller."""
         other = copy.copy(self)
         other._index = self._index.seen_by(caller)
+        other._looking = self._looking.through(other._index)
         return other
 
     async def count(self, wanted: JobFilter, by_state: bool) -> JobCounts:
@@ -110,54 +99,14 @@ class Counting:
             return {State.SCHEDULED: scheduled + seen[State.SCHEDULED]}, all_seen and len(unknown) < MOST
         if scheduled == running:
             return {State.SCHEDULED: scheduled}, True
-        sample, everyone = await self._sample(query.all_of(jobs, query.due(now)))
+        sample, everyone = await self._looking.sample(query.all_of(jobs, query.due(now)))
         seen, all_seen = await self._look(sample)
         found = Counter(scale(seen, running - scheduled))
         found[State.SCHEDULED] += scheduled
         return found, everyone and all_seen
 
-    async def _sample(self, text: str) -> tuple[list[Row], bool]:
-        """Due jobs to look at, in no order, and whether these are all."""
-        rows, token = await self._index.rows(text, MOST)
-        for _ in range(_ANSWERS - 1):
-            if not token:
-                break
-            more, token = await self._index.rows(text, MOST, token)
-            rows += more
-        everyone = not token and len(rows) <= MOST_LOOKED_AT
-        sample = rows if everyone else secrets.SystemRandom().sample(rows, MOST_LOOKED_AT)
-        return sample, everyone
-
     async def _look(self, rows: list[Row]) -> tuple[Counter[State], bool]:
-        """The states of the rows, and whether all could be looked at in time. Those that are gone are left out."""
-        seen: Counter[State] = Counter()
-
-        async def look(row: Row) -> None:
-            async with self._places:
-                state = await self._state(row)
-            if state is not None:
-                seen[state] += 1
-
-        try:
-            async with asyncio.timeout(_LONG_ENOUGH):
-                await together(look(row) for row in rows)
-        except TimeoutError:
-            if not seen:
-                raise unavailable("the states of due jobs could not be read in time") from None
-            return seen, False
-        return seen, True
-
-    async def _state(self, row: Row) -> State | None:
-        try:
-            if row.due_at is None:
-                facts = await fetch(self._client, row.id, row.run_id)
-            else:
-                facts = await glance(self._client, row.id, row.run_id)
-                facts = facts if facts.view else replace(facts, view=View(due_at=row.due_at))
-            if facts.status is WorkflowExecutionStatus.CONTINUED_AS_NEW:
-                facts = await fetch(self._client, row.id)
-        except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
-                return None
-            raise
-        return state_of(facts, datetime.now(UTC))
+        """The states of the rows, and whether all could be looked at in time."""
+        seen, all_seen = await self._looking.look(rows)
+        now = datetime.now(UTC)
+        return Counter(state_of(facts, now) for _, facts in seen), all_seen

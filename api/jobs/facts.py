@@ -8,7 +8,12 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.enums.v1 import EventType, HistoryEventFilterType, PendingActivityState
+from temporalio.api.enums.v1 import (
+    EventType,
+    HistoryEventFilterType,
+    PendingActivityState,
+    PendingWorkflowTaskState,
+)
 from temporalio.api.failure.v1 import Failure
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.workflow.v1 import PendingActivityInfo
@@ -20,6 +25,7 @@ from temporalio.api.workflowservice.v1 import (
 from temporalio.client import Client, WorkflowExecutionStatus
 
 from activities.predecessors import PREDECESSORS
+from activities.queue_pauses import QUEUE_PAUSES
 from api.jobs.wire import decode, decode_all, instant, when
 from duetime import attributes
 from duetime.contracts import limits
@@ -57,6 +63,16 @@ class Dispatched:
     worker: str
     sign: Sign | None
     last_failure: Error | None
+    #: Somebody paused this one activity through Temporal.
+    paused: bool = False
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A workflow task under way, since when some worker has it, and which try it is."""
+
+    taken_at: datetime | None
+    tries: int
 
 
 @dataclass(frozen=True)
@@ -91,6 +107,12 @@ class Facts:
     dispatched: Dispatched | None = None
     ending: Ending | None = None
     error: Error | None = None
+    #: Its queue was paused while it waited there, and the workflow asks for how long.
+    asks_for_pauses: bool = False
+    #: What the workflow is to decide next.
+    decision: Decision | None = None
+    #: Events of its history.
+    events: int = 0
     #: From the history, by dispatch: who ran an attempt that nobody else took down.
     known: Mapping[str, Known] = field(default_factory=dict)
 
@@ -187,6 +209,11 @@ async def _read(
         outcome=str(await decode(client, outcome)) if outcome else None,
         dependents=_ids(memo.get(DEPENDENTS)),
         waiting=any(found.activity_type.name == PREDECESSORS for found in described.pending_activities),
+        asks_for_pauses=any(
+            found.activity_type.name == QUEUE_PAUSES for found in described.pending_activities
+        ),
+        decision=_decision(described),
+        events=info.history_length,
         first_run_id=first.workflow_execution_started_event_attributes.first_execution_run_id
         if first
         else "",
@@ -226,7 +253,16 @@ async def _dispatched(client: Client, pending: PendingActivityInfo) -> Dispatche
         worker=pending.last_worker_identity,
         sign=read_sign(await decode_all(client, pending.heartbeat_details)),
         last_failure=_text(failure) if failure else None,
+        paused=pending.state == PendingActivityState.PENDING_ACTIVITY_STATE_PAUSED,
     )
+
+
+def _decision(described: DescribeWorkflowExecutionResponse) -> Decision | None:
+    if not described.HasField("pending_workflow_task"):
+        return None
+    task = described.pending_workflow_task
+    taken = task.state == PendingWorkflowTaskState.PENDING_WORKFLOW_TASK_STATE_STARTED
+    return Decision(when(task, "started_time") if taken else None, task.attempt)
 
 
 def _text(failure: Failure) -> Error:

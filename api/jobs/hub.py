@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from temporalio.service import RPCError
 
-from api.jobs.reading import Reader
+from api.jobs.reading import Reader, no_such_job
 from api.patience import answer_in_time
 from api.problems import Problem, from_rpc, unavailable
+from api.security.caller import ANYBODY, Caller
 from duetime.contracts.events import KEEP_ALIVE, OPENING, Moment
 
 log = logging.getLogger("duetime.api")
@@ -107,11 +108,22 @@ class Watch:
 class Listener:
     """One who listens. Must be closed."""
 
-    def __init__(self, watch: Watch, keep_alive: float, leave: Callable[[], None]) -> None:
+    def __init__(
+        self, watch: Watch, keep_alive: float, leave: Callable[[], None], caller: Caller = ANYBODY
+    ) -> None:
         self._watch = watch
+        self._caller = caller
         self._keep_alive = keep_alive
         self._leave = leave
         self._is_closed = False
+
+    @property
+    def sees(self) -> bool:
+        """Whether the caller may see the job, as it was read last."""
+        return self._sees(self._watch.moment)
+
+    def _sees(self, moment: Moment) -> bool:
+        return self._caller.may_see(moment.job.kind, moment.job.queue)
 
     def has_seen_the_end(self, seen: str | None) -> bool:
         moment = self._watch.moment
@@ -123,6 +135,8 @@ class Listener:
         while True:
             # All at one moment: much may happen while a slow client takes an event.
             news, moment, is_over = self._watch.news, self._watch.moment, self._watch.is_over
+            if not self._sees(moment):
+                return  # another job has taken the id
             event = moment.since(seen)
             if event is not None:
                 seen = moment.id
@@ -156,8 +170,11 @@ class Hub:
         """Whether nobody listens, and nothing is polled."""
         return not self._watches and not self._listeners
 
-    async def listen(self, job_id: str) -> Listener:
-        """A listener, once the job has been read; a problem when that cannot be, or when too many listen here."""
+    async def listen(self, job_id: str, caller: Caller = ANYBODY) -> Listener:
+        """A listener, once the job has been read; a problem when that cannot be, or when too many listen here.
+
+        What `caller` may not see is unknown.
+        """
         if self._is_closed:
             raise unavailable("this instance stops; come back", "stopping")
         if self._listeners >= self._pace.listeners:
@@ -165,9 +182,11 @@ class Hub:
         watch = self._watch(job_id)
         watch.listeners += 1
         self._listeners += 1
-        listener = Listener(watch, self._pace.keep_alive, lambda: self._leave(job_id, watch))
+        listener = Listener(watch, self._pace.keep_alive, lambda: self._leave(job_id, watch), caller)
         try:
             await watch.first()
+            if not listener.sees:
+                raise no_such_job(job_id)
         except BaseException:
             listener.close()
             raise

@@ -36,6 +36,7 @@ class Row:
     closed_at: datetime | None
     kind: str | None = None
     queue: str | None = None
+    fairness_key: str | None = None
     outcome: str | None = None
     #: `None` when the index does not tell them all.
     tags: tuple[str, ...] | None = None
@@ -121,6 +122,7 @@ def _row(info: WorkflowExecutionInfo) -> Row:
         closed_at=when(info, "close_time"),
         kind=_text(found, attributes.KIND),
         queue=_text(found, attributes.QUEUE),
+        fairness_key=_text(found, attributes.FAIRNESS_KEY),
         outcome=_text(found, attributes.OUTCOME),
         tags=_tags(tags) if tags is not None else () if known else None,
         due_at=parse_instant(due_at) if due_at else None,

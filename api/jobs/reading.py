@@ -8,17 +8,22 @@ from urllib.parse import quote
 
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowHistoryEventFilterType
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.service import RPCError
 
 from api.jobs.facts import Facts, Known, NotAJob, fetch
 from api.jobs.state import is_unknown, record_of, state_of, view_of
 from api.jobs.wire import instant
 from api.patience import in_time
-from api.problems import unknown
+from api.problems import Problem, is_unknown_id, unknown
 from api.security.caller import ANYBODY, Caller
 from duetime.contracts.states import FINAL
 from duetime.contracts.view import JobView, Links
 from workflows.reading import JOB
+
+
+def no_such_job(job_id: str) -> Problem:
+    """`404`, in the same words for a job that is not there and for one that the caller may not see."""
+    return unknown(f"no job has the id {job_id[:250]!r}")
 
 
 class Reader:
@@ -37,8 +42,7 @@ class Reader:
         """The newest run's facts; a `404` problem when nobody knows the id."""
         facts = await self.known(job_id)
         if facts is None:
-            # The same words for a job that is not there and for one that the caller may not see.
-            raise unknown(f"no job has the id {job_id[:250]!r}")
+            raise no_such_job(job_id)
         return facts
 
     @in_time()
@@ -56,7 +60,7 @@ class Reader:
         try:
             found = await self._client.get_workflow_handle(job_id).describe()
         except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
+            if is_unknown_id(error):
                 return False
             raise
         return found.workflow_type == JOB
@@ -67,7 +71,7 @@ class Reader:
         except NotAJob:
             return None
         except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
+            if is_unknown_id(error):
                 return None
             raise
         spec = facts.spec

@@ -13,6 +13,7 @@ from api.jobs.idempotency import Match, hashes, match, other_body
 from api.jobs.reading import Reader
 from api.jobs.state import record_of
 from api.kinds.checking import KindCheck
+from api.observe.counters import job_submitted
 from api.patience import in_time
 from api.problems import Problem, invalid, unavailable
 from api.security.caller import ANYBODY, Caller
@@ -102,6 +103,7 @@ class Submitter:
             raise invalid([{"pointer": pointer, "message": str(error)}]) from None
         memo = {IDEMPOTENCY: wanted} if wanted else None
         handle = await begin(self._client, plan, claim.take, memo, claim.carry)
+        job_submitted(plan.spec.kind, plan.spec.queue)
         run_id = handle.first_execution_run_id or ""
         return self._accepted(plan.spec, job_id, run_id, plan.due_at, plan.accepted_at)
 

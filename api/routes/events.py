@@ -11,6 +11,7 @@ from api.jobs.manager import Jobs, jobs_of
 from api.problems import problem_responses
 from api.routes.jobs import Id
 from api.routes.list_examples import EVENTS_EXAMPLE
+from api.security.caller import WhoCalls
 from api.security.scopes import Scope as Demanded
 from api.security.scopes import needs
 from api.strict import StrictRoute
@@ -24,7 +25,7 @@ _HEADERS = {
 }
 _STREAM: dict[str, Any] = {
     "description": "The events, until the job is final",
-    "content": {"text/event-stream": {"schema": {"type": "string"}, "example": EVENTS_EXAMPLE}},
+    "content": {"text/event-stream": {"schema": {}, "example": EVENTS_EXAMPLE}},
 }
 
 
@@ -61,10 +62,10 @@ class EventStream(StreamingResponse):
 async def events(
     job_id: Id,
     jobs: Annotated[Jobs, Depends(jobs_of)],
+    caller: WhoCalls,
     last_event_id: Annotated[str | None, Header(description="the `id` of the last event seen")] = None,
 ) -> Response:
-    await jobs.reader.facts(job_id)  # is it one that this caller may see?
-    listener = await jobs.events.listen(job_id)
+    listener = await jobs.events.listen(job_id, caller)
     if listener.has_seen_the_end(last_event_id):
         listener.close()
         return Response(status_code=204)

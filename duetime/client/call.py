@@ -21,7 +21,10 @@ class Repeat(Enum):
 
 @dataclass(frozen=True)
 class Call:
-    """`wait` is how long the API may hold the call on purpose, on top of the time that any call may take."""
+    """`wait` is how long the API may hold the call on purpose, on top of the time that any call may take.
+
+    `notes` go to the transport and not over the wire: see `duetime.client.waiting`.
+    """
 
     method: str
     path: str
@@ -30,6 +33,7 @@ class Call:
     key: str | None = None
     repeat: Repeat = Repeat.ALWAYS
     wait: timedelta = timedelta(0)
+    notes: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"

@@ -30,16 +30,14 @@ from duetime.client.fields import (
     wire,
 )
 from duetime.client.sender import Sender
-from duetime.contracts.duration import Duration, format_duration, parse_duration
+from duetime.client.waiting import poll, span, waited
+from duetime.contracts.duration import Duration
 from duetime.contracts.ids import new_id
 from duetime.contracts.job import JobSpec
 from duetime.contracts.kinds import KindList, KindView
 from duetime.contracts.states import FINAL
 from duetime.contracts.view import JobCounts, JobPage, JobSummary, JobView
 from duetime.errors import WaitTimeout, result_of
-
-#: One long poll; the API allows 60 s.
-_POLL = timedelta(seconds=30)
 
 
 class Options(TypedDict, total=False):
@@ -83,7 +81,7 @@ class Client:
         self._connections = Connections(
             address, options.get("tls"), options.get("transport"), options.get("trust_env")
         )
-        patience = parse_duration(options.get("timeout", "30s"))
+        patience = span("timeout", options.get("timeout", "30s"))
         self._sender = Sender(address.url, self._connections, patience)
         self._listener = Listener(address.url, self._connections, patience)
 
@@ -181,22 +179,20 @@ class Client:
 
     async def result(self, job_id: str, wait: Duration = 0) -> JobView:
         """The job once it is final, or as it is when `wait` (up to 60 s) is over."""
-        span = parse_duration(wait)
-        query = {"wait": format_duration(span)}
-        return await self._job(Call("GET", job_path(job_id, "/result"), query=query, wait=span))
+        return await self._job(poll(job_id, span("wait", wait)))
 
     async def wait_for(self, job_id: str, wait: Duration | None = None) -> JobView:
         """The job once it is final, however it ended; `WaitTimeout` when it is not after `wait` (`None`: for ever)."""
-        left = None if wait is None else parse_duration(wait)
+        left = None if wait is None else span("wait", wait)
         while True:
-            poll = _POLL if left is None else min(_POLL, left)
+            call = poll(job_id, left)
             began = time.monotonic()
-            job = await self.result(job_id, poll)
+            response = await self._sender.send(call)
+            job = read(JobView, response)
             if job.state in FINAL:
                 return job
             if left is not None:
-                # The API waited as long as it was told, by its own clock if not by ours.
-                left -= max(poll, timedelta(seconds=time.monotonic() - began))
+                left -= waited(call, response, timedelta(seconds=time.monotonic() - began))
                 if left <= timedelta(0):
                     raise WaitTimeout(job)
 
@@ -255,7 +251,7 @@ class Client:
         reason: str | None = None,
     ) -> JobView:
         """Cancels. `graceful` lets a running handler clean up for `grace`; what none holds ends at once."""
-        body = wire({"mode": mode, "grace": grace and parse_duration(grace), "reason": reason})
+        body = wire({"mode": mode, "grace": grace, "reason": reason})
         return await self._job(Call("POST", job_path(job_id, ":cancel"), body=body))
 
     async def retry(

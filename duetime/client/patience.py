@@ -10,8 +10,9 @@ the connection broke, no answer in time  again                       `Unreachabl
 any other answer                         that is the answer          that is the answer
 =======================================  ==========================  =========================
 
-The waits grow from 0.1 s to 5 s, each with full jitter (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/);
-`Retry-After` is the least. When what is left of the deadline is shorter than the wait, there is no use in waiting.
+The waits grow from 0.2 s to 5 s, each with full jitter
+(https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/), and `Retry-After` comes before them. When
+what is left of the deadline is shorter than the wait, there is no use in waiting.
 """
 
 from datetime import timedelta

@@ -68,6 +68,7 @@ class Sender:
             params={name: value for name, value in call.query.items() if value},
             json=call.body,
             headers=headers,
+            extensions=dict(call.notes),
         )
         try:
             async with asyncio.timeout(max(0.0, patience.total_seconds())):

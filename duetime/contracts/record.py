@@ -256,6 +256,8 @@ class View(Part):
     """What the workflow publishes in its memo when it leaves the straight path: read with the execution, exact."""
 
     due_at: AwareDatetime | None = None
+    #: When the last of the jobs that it comes after had succeeded.
+    ready_at: AwareDatetime | None = None
     priority: int | None = None
     #: Set while a timer of the workflow runs before the next attempt.
     next_attempt_at: AwareDatetime | None = None

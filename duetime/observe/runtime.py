@@ -6,7 +6,6 @@ A runtime belongs to a client from its making on, so this comes before the first
 >>> client = await connect("localhost:7233")  # doctest: +SKIP
 """
 
-from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from temporalio.runtime import PrometheusConfig, Runtime, TelemetryConfig
@@ -32,7 +31,7 @@ def set_up_runtime(*, metrics: str | None = None) -> None:
     try:
         runtime = Runtime(
             telemetry=TelemetryConfig(
-                metrics=_prometheus(metrics, BUCKETS) if metrics else None, attach_service_name=False
+                metrics=prometheus(metrics) if metrics else None, attach_service_name=False
             ),
             worker_heartbeat_interval=SIGN_OF_LIFE,
         )
@@ -44,11 +43,12 @@ def set_up_runtime(*, metrics: str | None = None) -> None:
         raise RuntimeFault(f"set up the runtime before the first connection: {error}") from None
 
 
-def _prometheus(address: str, buckets: Mapping[str, Sequence[float]]) -> PrometheusConfig:
+def prometheus(address: str) -> PrometheusConfig:
+    """Metrics as `docs/metrics.md` names them, for a runtime that is put together elsewhere."""
     return PrometheusConfig(
         address,
         counters_total_suffix=True,
         unit_suffix=True,
         durations_as_seconds=True,
-        histogram_bucket_overrides=buckets,
+        histogram_bucket_overrides=BUCKETS,
     )

@@ -127,7 +127,8 @@ class Job:
             raise ValueError(f"progress is told in finite numbers, not {done!r} of {total!r}")
         text = None if message is None else cut(sendable(str(message)), limits.PROGRESS_MESSAGE_LENGTH)
         said = Progress(done=done, total=total, message=text, at=datetime.now(UTC))
-        self._loop.call_soon_threadsafe(self._lease.show_progress, said)
+        self._lease.show_progress(said)
+        self._loop.call_soon_threadsafe(self._lease.tell_news)
 
     def heartbeat(self) -> None:
         """Renews a manual lease. Cheap: call it as often as you like."""

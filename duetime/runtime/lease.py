@@ -45,7 +45,7 @@ class Heart(Protocol):
 
 
 class Lease:
-    """Keeps one attempt's lease. Its coroutines run on one loop, `stop` and `sign` anywhere.
+    """Keeps one attempt's lease. Its coroutines run on one loop, `stop`, `sign` and `show_progress` anywhere.
 
     `age` is how many seconds of the lease had passed when the worker got the attempt.
     """
@@ -75,6 +75,7 @@ class Lease:
         self._changed = asyncio.Event()
         self._one_at_a_time = asyncio.Lock()
         self._stopping = threading.Lock()
+        self._noting = threading.Lock()
         self.record = record
         self.attempt = attempt
         self.stop_reason: Stop | None = None
@@ -160,15 +161,22 @@ class Lease:
 
     async def save_checkpoint(self, value: Any) -> None:
         """Durable when it returns; tried until answered or the lease is lost."""
-        self.record = self.record.model_copy(update={"checkpoint": value})
+        self._note(checkpoint=value)
         await self.renew_surely()
         while self._answered_in_row < _CONFIRMATIONS:
             await self.renew_surely()
 
     def show_progress(self, progress: Progress) -> None:
-        self.record = self.record.model_copy(update={"progress": progress})
+        """From any thread, so that what a handler says last counts; `tell_news` sends it."""
+        self._note(progress=progress)
+
+    def tell_news(self) -> None:
         self._touched = True
         self._changed.set()
+
+    def _note(self, **changes: Any) -> None:
+        with self._noting:
+            self.record = self.record.model_copy(update=changes)
 
     def touch(self) -> None:
         self._touched = True

@@ -246,6 +246,9 @@ class _Step(Enum):
 
 def _why_stuck(job: FakeJob, world: World) -> str:
     told = f"the job {job.id!r} is {job.state(world.now)}"
+    if job.state(world.now) is State.WAITING:
+        others = ", ".join(f"{name!r}" for name in job.predecessors.remaining)
+        return f"{told} for {others}, which nothing can finish"
     if job.spec.queue not in world.queues:
         how = f'fake.register(…, queues=["{job.spec.queue}"])'
         return f"{told}, and no handler is registered on its queue {job.spec.queue!r}: {how}"

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from duetime.client.batch import BatchAnswer, BatchItem
 from duetime.client.fields import check_key
+from duetime.client.waiting import WAITED, WHOLE_WAIT
 from duetime.contracts.duration import parse_duration
 from duetime.contracts.events import Moment
 from duetime.contracts.explain import explain
@@ -82,8 +83,11 @@ class Web(httpx2.AsyncBaseTransport):
             return _answer(200, service.view(service.job(job_id)))
 
     async def _result(self, request: httpx2.Request, job_id: str) -> httpx2.Response:
-        job, final = await self._fake.wait(job_id, parse_duration(request.url.params.get("wait", "0s")))
-        return _answer(200 if final else 202, job)
+        span = request.extensions.get(WHOLE_WAIT) or parse_duration(request.url.params.get("wait", "0s"))
+        job, final = await self._fake.wait(job_id, span)
+        response = _answer(200 if final else 202, job)
+        response.extensions = {WAITED: span}
+        return response
 
     async def _page(self, request: httpx2.Request, _: str) -> httpx2.Response:
         return _answer(200, listing.page(self._views(), _query(request)))

@@ -10,11 +10,21 @@ import uvicorn
 from fastapi import FastAPI
 from temporalio.client import Client
 
+from api import patience
 from api.app import create_app
 from duetime.settings import Settings
 from duetime.worker import Worker
 from tests.api.caller import Caller
 from tests.api.stage import HANDLERS, STAGE, Stage
+
+#: As the API has it.
+REAL_PATIENCE = patience.PATIENCE
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is right does not depend on how busy this machine is; tests of the time limit set their own."""
+    monkeypatch.setattr(patience, "PATIENCE", 30.0)
 
 
 def settings() -> Settings:
@@ -57,8 +67,9 @@ async def serving(app: FastAPI) -> AsyncIterator[str]:
 
 
 @pytest.fixture(scope="session")
-async def app(client: Client) -> FastAPI:
-    return create_app(settings(), client)
+async def app(client: Client, tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
+    data = tmp_path_factory.mktemp("data")
+    return create_app(settings().model_copy(update={"data_dir": data}), client)
 
 
 @pytest.fixture(scope="session")

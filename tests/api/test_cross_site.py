@@ -6,7 +6,7 @@ from tests.api.caller import Caller, problem
 
 REFUSED = {
     "cross-site": {"Sec-Fetch-Site": "cross-site"},
-    "same-site": {"Sec-Fetch-Site": "same-site", "Origin": "http://other.api.test"},
+    "same-site": {"Sec-Fetch-Site": "same-site", "Origin": "http://other.localhost"},
     "an old browser": {"Origin": "http://evil.example"},
     "another port": {"Origin": "http://localhost:8080"},
     "a file or sandbox": {"Origin": "null"},
@@ -16,7 +16,7 @@ TAKEN = {
     "a program": {},
     "a page of ours": {"Sec-Fetch-Site": "same-origin", "Origin": "http://localhost"},
     "typed by hand": {"Sec-Fetch-Site": "none"},
-    "an old browser on a page of ours": {"Origin": "http://API.test"},
+    "an old browser on a page of ours": {"Origin": "http://LOCALHOST"},
 }
 
 

@@ -33,7 +33,7 @@ def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 async def http(client: Client, ledger: str) -> AsyncIterator[httpx2.AsyncClient]:
-    settings = Settings.model_construct(ledger_url=SecretStr(ledger))
+    settings = Settings.model_construct(ledger_url=SecretStr(ledger), api_names=("api.test",))
     async with calling(create_app(settings, client)) as http:
         yield http
 
@@ -111,7 +111,8 @@ async def test_an_unknown_field_is_refused(http: httpx2.AsyncClient) -> None:
 
 async def test_without_its_database_the_answer_is_503_and_gives_nothing_away(client: Client) -> None:
     settings = Settings.model_construct(
-        ledger_url=SecretStr("postgresql+psycopg://app:hush@127.0.0.1:9/none?connect_timeout=2")
+        ledger_url=SecretStr("postgresql+psycopg://app:hush@127.0.0.1:9/none?connect_timeout=2"),
+        api_names=("api.test",),
     )
     async with calling(create_app(settings, client)) as http:
         refused = await check(http, "r", 1)

@@ -43,8 +43,8 @@ async def echo(payload: Echo, job: Job) -> Any:
 @handler("conf.thread")
 def thread(payload: dict[str, Any], job: Job) -> str:
     see(job)
-    job.save_checkpoint({"from": "a thread"})
     job.progress(1, 2, "half way")
+    job.save_checkpoint({"from": "a thread"})
     return "done"
 
 

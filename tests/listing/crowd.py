@@ -67,7 +67,7 @@ class Crowd:
     async def indexed(self, *, running: int | None = None, ended: int | None = None) -> None:
         """Returns when the index has so many of them."""
         wanted = {"=": running, "!=": ended}
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(60 + (running or 0) / 20):
             for operator, count in wanted.items():
                 query = f"DuetimeQueue = '{self.queue}' AND ExecutionStatus {operator} 'Running'"
                 while count is not None:

@@ -6,10 +6,10 @@ from typing import Any, cast
 import pytest
 from temporalio.service import RPCError, RPCStatusCode
 
-from api.jobs.events import KEEP_ALIVE, OPENING
 from api.jobs.hub import Hub, Pace
 from api.jobs.reading import Reader
 from api.problems import Problem, unavailable
+from duetime.contracts.events import KEEP_ALIVE, OPENING
 from duetime.contracts.states import State
 from duetime.contracts.view import JobView, ProgressView
 from tests.listing.test_moments import job, parse

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from api.jobs.events import Moment
+from duetime.contracts.events import Moment
 from duetime.contracts.states import AttemptOutcome, State
 from duetime.contracts.view import AttemptView, ErrorView, JobView, LeaseView, Links, ProgressView
 

@@ -49,6 +49,7 @@ def neighbour(http: httpx2.AsyncClient, keyring: Keyring, queue: str) -> Someone
 CALLS: list[tuple[str, str, Any]] = [
     ("GET", "", None),
     ("GET", "/result", None),
+    ("GET", "/events", None),
     ("PATCH", "", {"priority": 1}),
     ("POST", ":run-now", None),
     ("POST", ":cancel", {}),
@@ -249,3 +250,22 @@ async def test_warnings_name_no_queue_of_others(
     free = await http.post("/v1/jobs", json=job, headers=bearer(keyring.add("submit")))
     assert "of-others" in str(free.json()["warnings"])
     assert "of-others" not in bound.text
+
+
+async def test_a_stream_ends_when_the_id_becomes_somebody_elses(
+    keyed: FastAPI, http: httpx2.AsyncClient, keyring: Keyring, owner: Someone, job_id: str
+) -> None:
+    assert (await owner.submit(id=job_id)).status_code == 201
+    caller = Caller("owner", frozenset([Scope.READ]), queues=frozenset([owner.queue]))
+    listener = await keyed.state.jobs.events.listen(job_id, caller)
+    try:
+        events = listener.events(None)
+        told = [await anext(events), await anext(events)]
+        assert owner.queue in told[1].decode()
+        other = Someone(http, keyring.add("admin"), f"{owner.queue}-other")
+        replaced = await other.submit(id=job_id, on_conflict="replace", payload={"secret": 1})
+        assert replaced.status_code == 201
+        rest = b"".join([event async for event in events]).decode()
+        assert other.queue not in rest and replaced.json()["run_id"] not in rest
+    finally:
+        listener.close()

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx2
@@ -25,7 +27,9 @@ EXCEPTIONS: dict[str, str | None] = {
 #: What FastAPI adds by itself. It tells how the API is made, which is no secret.
 FRAMEWORK = {"/openapi.json", "/docs", "/docs/oauth2-redirect", "/redoc"}
 
-DOCUMENT: dict[str, Any] = create_app(settings()).openapi()
+with TemporaryDirectory() as directory:
+    KEYED = create_app(settings(api_keys_file=Keyring(Path(directory) / "keys.json").path))
+DOCUMENT: dict[str, Any] = KEYED.openapi()
 ROUTES = sorted(
     f"{method.upper()} {path}" for path, operations in DOCUMENT["paths"].items() for method in operations
 )
@@ -60,6 +64,14 @@ def test_a_route_asks_for_what_the_rule_says_and_documents_it(route: str) -> Non
         assert stated["security"] == [{"key": [scope]}]
         assert {"401", "403", "429"} <= set(stated["responses"])
     assert DOCUMENT["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
+
+
+def test_without_keys_a_key_is_documented_as_something_that_one_may_leave_out() -> None:
+    document = create_app(settings()).openapi()
+    for path, operations in document["paths"].items():
+        for method, stated in operations.items():
+            scope = wanted(f"{method.upper()} {path}")
+            assert stated.get("security") == ([{"key": [scope]}, {}] if scope else None)
 
 
 def test_nothing_is_served_beside_the_routes_of_the_document() -> None:

@@ -89,9 +89,10 @@ async def test_a_fault_of_ours_shows_nothing_of_the_call(
     good = keyring.add("admin")
     app = create_app(settings(api_keys_file=keyring.path), client)
     async with calling(app) as http:
-        monkeypatch.setattr(app.state, "jobs", None)
         job = {"kind": "some", "payload": {"password": PAYLOAD}}
-        answer = await http.post("/v1/jobs", json=job, headers=bearer(good))
+        with monkeypatch.context() as broken:
+            broken.setattr(app.state, "jobs", None)
+            answer = await http.post("/v1/jobs", json=job, headers=bearer(good))
     assert answer.status_code == 500
     assert answer.json()["detail"] == "this is a fault of ours; it was logged"
     assert "AssertionError" in said.text
