@@ -1,9 +1,10 @@
 """What the server is handing out in the moment in which a worker stops polling.
 
 The SDK cancels the open polls of a worker that shuts down. A job that the server has just given to one of them is then
-lost for the length of its lease, and on a busy queue that is every fourth shutdown or so (measured; the server's own
-`frontend.enableCancelWorkerPollsOnShutdown` makes it every eighth). The core of the SDK can wait before it cancels: on a
-busy queue all open polls return in that time, with work that the worker still does; on a quiet one nothing is under way.
+lost for the length of its lease: on a busy queue that happens at every fourth shutdown or so (measured; with the
+server's own `frontend.enableCancelWorkerPollsOnShutdown` at every eighth). The core of the SDK can wait before it
+cancels: on a busy queue all open polls return in that time, with work that the worker still does, and on a quiet one
+nothing is under way.
 """
 
 import os
