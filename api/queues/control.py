@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, StringConstraints
 from temporalio.client import Client
 
-from api.patience import answer_in_time
+from api.patience import in_time
 from duetime.contracts.job import Contract
 from duetime.contracts.pauses import REASON_BYTES, WHO_BYTES, Note
 from duetime.queue_limit import QueueLimit, queue_limit, set_queue_limit
@@ -113,8 +113,8 @@ class QueueControl:
         await self._change(name, change)
 
     async def _change(self, name: str, change: Change) -> None:
-        async with self._one_at_a_time:
-            await answer_in_time(self._carry_out(name, change))
+        async with in_time(), self._one_at_a_time:  # Waiting for one's turn counts.
+            await self._carry_out(name, change)
 
     async def _carry_out(self, name: str, change: Change) -> None:
         before = await queue_limit(self._client, name)

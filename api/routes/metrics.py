@@ -14,6 +14,7 @@ from api.patience import answer_in_time
 from api.problems import Problem
 from api.queues.board import Sight
 from api.queues.manager import Queues, queues_of
+from api.routes.queue_examples import METRICS_EXAMPLE
 from api.security.scopes import Scope, needs
 from api.strict import StrictRoute
 
@@ -24,7 +25,16 @@ log = logging.getLogger("duetime.api")
 _FRESH = 10.0
 
 
-@router.get("/metrics", summary="Metrics for Prometheus", response_class=Response, operation_id="getMetrics")
+_TEXT = {"schema": {"type": "string"}, "example": METRICS_EXAMPLE}
+
+
+@router.get(
+    "/metrics",
+    summary="Metrics for Prometheus",
+    response_class=Response,
+    operation_id="getMetrics",
+    responses={200: {"content": {"text/plain": _TEXT, "application/openmetrics-text": _TEXT}}},
+)
 @needs(Scope.READ, covers_all=True)
 async def metrics(request: Request, queues: Annotated[Queues, Depends(queues_of)]) -> Response:
     both = CollectorRegistry()

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path
 
+from api.patience import in_time
 from api.problems import problem_responses
 from api.queues.control import PauseRequest, RateRequest, ResumeRequest
 from api.queues.manager import Queues, queues_of
@@ -44,8 +45,9 @@ async def read(name: Name, queues: Manager) -> QueueView:
 )
 @needs(Scope.OPERATE, covers_all=True)
 async def pause(name: Name, why: PauseRequest, queues: Manager) -> QueueView:
-    await queues.control.pause(name, why)
-    return await queues.one(name)
+    async with in_time():
+        await queues.control.pause(name, why)
+        return await queues.one(name)
 
 
 @router.post(
@@ -56,8 +58,9 @@ async def pause(name: Name, why: PauseRequest, queues: Manager) -> QueueView:
 )
 @needs(Scope.OPERATE, covers_all=True)
 async def resume(name: Name, queues: Manager, who: ResumeRequest | None = None) -> QueueView:
-    await queues.control.resume(name, who or ResumeRequest())
-    return await queues.one(name)
+    async with in_time():
+        await queues.control.resume(name, who or ResumeRequest())
+        return await queues.one(name)
 
 
 @router.put(
@@ -68,5 +71,6 @@ async def resume(name: Name, queues: Manager, who: ResumeRequest | None = None) 
 )
 @needs(Scope.OPERATE, covers_all=True)
 async def rate(name: Name, wanted: RateRequest, queues: Manager) -> QueueView:
-    await queues.control.limit(name, wanted)
-    return await queues.one(name)
+    async with in_time():
+        await queues.control.limit(name, wanted)
+        return await queues.one(name)
