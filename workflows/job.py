@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from enum import Enum, auto
 from typing import Any, NoReturn, assert_never
 
 from temporalio import workflow
@@ -27,7 +26,6 @@ with workflow.unsafe.imports_passed_through():
         Again,
         Cancelled,
         Fail,
-        How,
         Situation,
         Step,
         Succeed,
@@ -42,6 +40,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.forgiving import forgiving
     from workflows.meters import count_attempt, count_end
     from workflows.order import DEPENDENT, PREDECESSOR, Dependents, start_check
+    from workflows.phase import DeadlineExceeded, Phase
     from workflows.queue_wait import QueueWait
     from workflows.reading import bad_job, read_end, read_job, read_result
 
@@ -51,17 +50,6 @@ _DEADLINE_GRACE = timedelta(seconds=10)
 _ASKING = timedelta(seconds=10)
 
 
-class _Phase(Enum):
-    WAITING_FOR_DUE = auto()
-    BACKING_OFF = auto()
-    DISPATCHED = auto()
-    ENDING = auto()
-
-
-class _DeadlineExceeded(Exception):
-    pass
-
-
 @workflow.defn(dynamic=True)
 class JobWorkflow:
     """Workflow type `Job`. Registered as the queue's dynamic workflow, which is the one kind that the SDK hands its
@@ -69,7 +57,7 @@ class JobWorkflow:
 
     @workflow.init
     def __init__(self, arguments: Sequence[RawValue]) -> None:
-        self._phase = _Phase.WAITING_FOR_DUE
+        self._phase = Phase.WAITING_FOR_DUE
         self._error: Exception | None = None
         self._moved = False
         self._hurry = False
@@ -88,7 +76,7 @@ class JobWorkflow:
         self._record = self._carry.record
         self._priority = self._carry.priority or self._spec.priority
         self._ready_at: datetime | None = None
-        self._queue_wait, self._not_started = QueueWait(self._spec.queue_timeout), False
+        self._queue_wait = QueueWait(self._spec.queue_timeout)
         self._predecessors = Predecessors([] if self._carry.ordered else self._spec.after)
         for dependent in self._carry.dependents:
             self._dependents.add(dependent)
@@ -120,7 +108,7 @@ class JobWorkflow:
             return await self._live()
         except asyncio.CancelledError:
             return await self._end_cancelled()
-        except _DeadlineExceeded:
+        except DeadlineExceeded:
             return await self._end_expired()
 
     async def _live(self) -> dict[str, Any]:
@@ -167,13 +155,13 @@ class JobWorkflow:
             self._publish()
 
     async def _until_due(self) -> None:
-        self._phase = _Phase.WAITING_FOR_DUE
+        self._phase = Phase.WAITING_FOR_DUE
         while (left := self._due_at - workflow.now()) > timedelta(0):
             due = self._due_at
             await self._wait(lambda due=due: self._due_at != due, left)
 
     async def _back_off(self, step: Again) -> None:
-        self._phase, self._hurry = _Phase.BACKING_OFF, False
+        self._phase, self._hurry = Phase.BACKING_OFF, False
         self._publish(next_attempt_at=workflow.now() + step.delay, reason=step.reason)
         if step.delay > timedelta(0):
             await self._wait(lambda: self._hurry, step.delay)
@@ -186,7 +174,7 @@ class JobWorkflow:
             await workflow.wait_condition(condition, timeout=left if cut_short else span)
         except TimeoutError:
             if cut_short:
-                raise _DeadlineExceeded from None
+                raise DeadlineExceeded from None
 
     def _until_deadline(self) -> timedelta | None:
         """What is left until the job's deadline, if it has one; raises when that is over."""
@@ -194,7 +182,7 @@ class JobWorkflow:
             return None
         left = self._due_at + self._spec.deadline - workflow.now()
         if left <= timedelta(0):
-            raise _DeadlineExceeded
+            raise DeadlineExceeded
         return left
 
     # -- attempts -----------------------------------------------------------------------------------------
@@ -202,24 +190,22 @@ class JobWorkflow:
     async def _attempt(self) -> dict[str, Any] | None:
         """Has the job attempted; its ending, or `None` when there is more to do."""
         self._until_deadline()
-        self._phase, self._seen = _Phase.DISPATCHED, Record()
+        self._phase, self._seen = Phase.DISPATCHED, Record()
         self._carry.dispatches += 1
-        self._handle = handle = dispatch(
-            self._spec, self._carry, self._record, self._due_at, self._priority, self._queue_wait.span
-        )
+        waits = self._queue_wait.enter()
+        handle = dispatch(self._spec, self._carry, self._record, self._due_at, self._priority, waits)
+        self._handle = handle
         await self._wait(lambda: handle.done() or self._moved, None)
         if not handle.done():
             await self._withdraw(handle)
             await self._wait(handle.done, None)
         moved, self._moved = self._moved, False
         step = await self._conclude(handle)
-        if not self._not_started:
-            self._queue_wait.begin()
         match step:
             case Succeed():
-                self._phase = _Phase.ENDING
+                self._phase = Phase.ENDING
                 return self._ending(step.result)
-            case Fail() if self._not_started and await self._waits_on():
+            case Fail() if await self._queue_wait.goes_on(self._spec.queue, self._wait):
                 self._moved = False
             case Fail():
                 raise self._failed(step.error)
@@ -236,27 +222,18 @@ class JobWorkflow:
 
     async def _conclude(self, handle: workflow.ActivityHandle[RawValue]) -> Step:
         """How the activity ended, taken down in the record, and what that means for the job."""
-        self._not_started = False
         self._handle, situation = None, self._situation()
         try:
             step: Step = after_return(read_result(await handle), situation)
         except ActivityError as error:
             ended = read_end(error)
-            step, self._not_started = after_end(ended, situation), ended.how is How.NOT_STARTED
+            step = after_end(ended, situation)
+            self._queue_wait.leave(ended.how)
             count_attempt(self._spec.kind, self._spec.queue, ended.how, step.record)
         except ValueError as fault:
             step = after_bad_result(fault, situation)
         self._record = step.record
         return step
-
-    async def _waits_on(self) -> bool:
-        """Whether the job may wait on for a worker, since its queue was paused meanwhile."""
-        look = self._queue_wait.look(self._spec.queue, self._carry.dispatches)
-        if look is None:
-            return False
-        await self._wait(look.done, None)
-        told = await look
-        return self._queue_wait.goes_on(timedelta(seconds=told["paused"]), lasts=bool(told["lasts"]))
 
     def _situation(self) -> Situation:
         return Situation(
@@ -307,7 +284,7 @@ class JobWorkflow:
 
     async def _stop_attempt(self, grace: timedelta) -> dict[str, Any] | None:
         """Stops what runs and takes down how it ended; an ending when the handler was done all the same."""
-        self._phase = _Phase.ENDING
+        self._phase = Phase.ENDING
         handle = self._handle
         if handle is None:
             return None
@@ -328,7 +305,7 @@ class JobWorkflow:
         ).compact()
 
     def _failed(self, error: Error) -> ApplicationError:
-        self._phase = _Phase.ENDING
+        self._phase = Phase.ENDING
         return ApplicationError(error.message, self._ending(), type=error.type, non_retryable=True)
 
     # -- what people see, and say -------------------------------------------------------------------------
@@ -387,10 +364,10 @@ class JobWorkflow:
         if wanted.run_at is not None:
             self._due_at = parse_instant(wanted.run_at)
             workflow.upsert_search_attributes([attributes.DUE_AT.value_set(self._due_at)])
-            self._moved = self._phase is _Phase.DISPATCHED
+            self._moved = self._phase is Phase.DISPATCHED
         self._publish()
         await workflow.wait_condition(lambda: not self._moved)
-        if self._phase is _Phase.ENDING:
+        if self._phase is Phase.ENDING:
             raise ApplicationError("the job was being finished", type="TooLate", non_retryable=True)
 
     @move.validator
@@ -398,12 +375,12 @@ class JobWorkflow:
         wanted = Change.model_validate(change)
         if wanted.run_at and parse_instant(wanted.run_at) - workflow.now() > limits.FURTHEST_RUN_AT:
             raise ValueError("run_at: more than five years ahead")
-        self._refuse_unless(_Phase.WAITING_FOR_DUE, _Phase.DISPATCHED)
+        self._refuse_unless(Phase.WAITING_FOR_DUE, Phase.DISPATCHED)
 
     @workflow.update(name="run_now")
     def run_now(self) -> None:
         """Start a scheduled job, or the next attempt of one that waits for it."""
-        if self._phase is _Phase.WAITING_FOR_DUE:
+        if self._phase is Phase.WAITING_FOR_DUE:
             self._due_at = min(self._due_at, workflow.now())
             workflow.upsert_search_attributes([attributes.DUE_AT.value_set(self._due_at)])
             self._publish()
@@ -411,8 +388,8 @@ class JobWorkflow:
 
     @run_now.validator
     def _can_run_now(self) -> None:
-        self._refuse_unless(_Phase.WAITING_FOR_DUE, _Phase.BACKING_OFF)
+        self._refuse_unless(Phase.WAITING_FOR_DUE, Phase.BACKING_OFF)
 
-    def _refuse_unless(self, *phases: _Phase) -> None:
+    def _refuse_unless(self, *phases: Phase) -> None:
         if self._error is not None or self._phase not in phases:
             raise ApplicationError("too late for that", type="TooLate", non_retryable=True)

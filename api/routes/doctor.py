@@ -18,7 +18,6 @@ router = APIRouter(prefix="/v1/doctor", tags=["health"], route_class=StrictRoute
     summary="What is not well, and what to do",
     description="Looks at the server, its clock, the namespace, queues, kinds and jobs. Always `200`: what is wrong "
     "is in the answer, with the exit code that a script would end with.",
-    operation_id="examine",
 )
 @needs(Scope.READ, covers_all=True)
 async def doctor(request: Request, queues: Annotated[Queues, Depends(queues_of)]) -> Report:

@@ -4,6 +4,7 @@ import logging
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import PlainTextResponse
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 from temporalio.service import RPCError
@@ -14,7 +15,6 @@ from api.patience import answer_in_time
 from api.problems import Problem
 from api.queues.board import Sight
 from api.queues.manager import Queues, queues_of
-from api.routes.queue_examples import METRICS_EXAMPLE
 from api.security.scopes import Scope, needs
 from api.strict import StrictRoute
 
@@ -25,15 +25,11 @@ log = logging.getLogger("duetime.api")
 _FRESH = 10.0
 
 
-_TEXT = {"schema": {"type": "string"}, "example": METRICS_EXAMPLE}
-
-
 @router.get(
     "/metrics",
     summary="Metrics for Prometheus",
-    response_class=Response,
-    operation_id="getMetrics",
-    responses={200: {"content": {"text/plain": _TEXT, "application/openmetrics-text": _TEXT}}},
+    response_class=PlainTextResponse,
+    responses={200: {"description": "The text format of Prometheus, or OpenMetrics"}},
 )
 @needs(Scope.READ, covers_all=True)
 async def metrics(request: Request, queues: Annotated[Queues, Depends(queues_of)]) -> Response:

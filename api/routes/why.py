@@ -19,8 +19,7 @@ router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=StrictRoute)
     "/{job_id}/why",
     summary="Why a job is not running",
     description="The reasons that hold now, the facts behind each, when that changes by itself, and what to do.",
-    operation_id="whyJob",
-    responses=problem_responses(404, 503),
+    responses=problem_responses(404),
 )
 @needs(Scope.READ)
 async def why(

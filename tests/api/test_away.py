@@ -19,7 +19,9 @@ from tests.api.caller import Answer, Caller, problem
 from tests.api.conftest import REAL_PATIENCE, calling
 
 #: Answered without Temporal, by the process itself or the ledger's database: these tell how things are.
-ALONE = {"getHealth", "getMetrics", "examine", "checkFence"}
+ALONE = {"GET /healthz", "GET /metrics", "GET /v1/doctor", "POST /v1/fences/{resource}:check"}
+#: Known for some seconds.
+REMEMBERED = {"GET /v1/kinds", "GET /v1/kinds/{kind}"}
 
 
 @pytest.fixture
@@ -42,7 +44,7 @@ async def http(app: FastAPI) -> AsyncIterator[httpx2.AsyncClient]:
 
 
 def calls(app: FastAPI) -> dict[str, tuple[str, str, Any]]:
-    """A good call of every operation, by its name: method, path, body."""
+    """A good call of every operation, by method and template: method, path, body."""
     found = {}
     document = app.openapi()
     for path, operations in document["paths"].items():
@@ -52,7 +54,7 @@ def calls(app: FastAPI) -> dict[str, tuple[str, str, Any]]:
                 content = operation["requestBody"]["content"]["application/json"]
                 body = example(document, content)
             filled = re.sub(r"\{[^}]+\}", "some-job", path)
-            found[operation["operationId"]] = (method.upper(), filled, body)
+            found[f"{method.upper()} {path}"] = (method.upper(), filled, body)
     return found
 
 
@@ -112,7 +114,7 @@ async def test_away_and_back_twice(
     await ready(http)
     accepted = await caller.submit(delay="1h")
     await engine.kill()
-    await all_unavailable(http, app, but=("listKinds", "getKind"))  # Known for some seconds.
+    await all_unavailable(http, app, but=REMEMBERED)
     await engine.start()
     await ready(http)
     assert (await caller.get(accepted["id"]))["run_id"] == accepted["run_id"]
