@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 
 from temporalio.client import Client
 
+from api.patience import in_time
 from api.security.caller import Caller
 from duetime.contracts.pauses import Note
 from duetime.contracts.queues import PauseRequest, RateRequest
@@ -72,14 +73,16 @@ class QueueControl:
         await self._change(name, change)
 
     async def _change(self, name: str, change: Change) -> None:
-        async with self._one_at_a_time.setdefault(name, asyncio.Lock()):
-            before = await queue_limit(self._client, name)
-            after = change(before)
-            if after != before:
-                await set_queue_limit(self._client, name, after.rate, after.note)
-                log.info(
-                    "queue %s: limit %s, by %s: %s", name, _said(after), after.note.by, after.note.reason
-                )
+        turn = self._one_at_a_time.setdefault(name, asyncio.Lock())
+        async with in_time(), turn:  # Waiting for one's turn counts.
+            await self._carry_out(name, change)
+
+    async def _carry_out(self, name: str, change: Change) -> None:
+        before = await queue_limit(self._client, name)
+        after = change(before)
+        if after != before:
+            await set_queue_limit(self._client, name, after.rate, after.note)
+            log.info("queue %s: limit %s, by %s: %s", name, _said(after), after.note.by, after.note.reason)
 
 
 def _said(limit: QueueLimit) -> str:

@@ -6,12 +6,12 @@ from fastapi import Request
 from temporalio.client import Client
 
 from api.kinds.known import Known
-from api.patience import answer_in_time, in_time
+from api.patience import answer_in_time
 from api.queues.board import Board
 from api.queues.control import QueueControl
 from api.queues.explaining import Explainer
 from api.queues.views import By, backlog_view, queue_list, queue_views
-from duetime.contracts.queues import BacklogView, PauseRequest, QueueList, QueueView, RateRequest
+from duetime.contracts.queues import BacklogView, QueueList, QueueView
 
 
 @dataclass(frozen=True)
@@ -34,21 +34,6 @@ class Queues:
         """A queue now; one that nothing is known of is empty."""
         (view,) = queue_views(await answer_in_time(self.board.queue(name)), [name])
         return view
-
-    @in_time()
-    async def pause(self, name: str, request: PauseRequest, who: str) -> QueueView:
-        await self.control.pause(name, request, who)
-        return await self.one(name)
-
-    @in_time()
-    async def resume(self, name: str, who: str) -> QueueView:
-        await self.control.resume(name, who)
-        return await self.one(name)
-
-    @in_time()
-    async def limit(self, name: str, request: RateRequest, who: str) -> QueueView:
-        await self.control.limit(name, request, who)
-        return await self.one(name)
 
     async def backlog(self, by: By) -> BacklogView:
         return backlog_view(await answer_in_time(self.board.all()), by)

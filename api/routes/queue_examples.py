@@ -1,121 +1,95 @@
-"""Examples on queues in the OpenAPI document."""
+"""Examples of queues, backlogs and reasons in the OpenAPI document."""
 
 from typing import Any
 
-PAUSE_EXAMPLES: Any = {
-    "with who": {"value": {"reason": "the mail server moves", "by": "alice"}},
-    "short": {"value": {"reason": "deploy"}},
-}
-RATE_EXAMPLES: Any = {
-    "limit": {"value": {"per_second": 5, "reason": "the partner asks for it", "by": "bob"}},
-}
+_NONE = {"scheduled": 0, "waiting": 0, "overdue": 0, "queued": 0, "paused": 0, "running": 0, "retrying": 0}
+_JOBS = {**_NONE, "scheduled": 12, "queued": 3, "open": 15}
 
-_BACKLOG: dict[str, Any] = {
-    "scheduled": 40,
-    "waiting": 0,
-    "overdue": 0,
-    "queued": 12,
-    "paused": 0,
-    "running": 0,
-    "retrying": 2,
-    "open": 54,
-}
-_WORKER: dict[str, Any] = {
-    "identity": "41@worker-1",
-    "host": "worker-1",
-    "started_at": "2027-01-15T06:00:00Z",
-    "seen_at": "2027-01-15T09:04:59Z",
-    "told_by": "heartbeat",
-    "slots": 20,
-    "busy": 3,
-}
-_QUEUE: dict[str, Any] = {
-    "name": "emails",
+QUEUE_EXAMPLE: dict[str, Any] = {
+    "name": "mail",
     "health": "no_worker",
-    "verdict": "12 jobs wait, the oldest for 5 min: no worker polls queue `emails`",
-    "jobs": _BACKLOG,
+    "verdict": "3 jobs have waited for up to 4 m: no worker polls queue `mail`",
+    "jobs": _JOBS,
     "approximate": False,
-    "oldest_ready_at": "2027-01-15T09:00:00Z",
-    "oldest_age": "5m",
+    "oldest_ready_at": "2027-01-15T08:00:00Z",
+    "oldest_age": "4m",
     "drains_in": None,
-    "pace": {"arrivals": 0.4, "starts": 0.0, "completions": 0.0},
+    "pace": {"arrivals": 0.7, "starts": 0.0, "completions": 0.0},
     "pause": None,
-    "rate": None,
+    "rate": {"per_second": 5.0, "source": "api", "reason": "the provider asked for it", "by": "api"},
     "slots": 0,
     "busy": 0,
     "workers": [],
-    "kinds": ["mail.send"],
+    "kinds": ["reminder.send"],
+}
+
+_WHY: dict[str, Any] = {
+    "state": "queued",
+    "blocked": [
+        {
+            "reason": "no_worker",
+            "detail": "no worker polls queue `mail`",
+            "since": "2027-01-15T08:00:00Z",
+            "queue": "mail",
+            "kind": "reminder.send",
+            "announced_on": [],
+            "workers": 0,
+        }
+    ],
+    "next_change_at": None,
+    "suggestions": [
+        {
+            "action": "start_worker",
+            "detail": "start a worker on queue `mail` that has a handler for 'reminder.send'",
+            "command": "python worker.py --queues mail",
+        }
+    ],
+}
+
+_REPORT: dict[str, Any] = {
+    "findings": [
+        {
+            "check": "queues",
+            "severity": "warning",
+            "says": QUEUE_EXAMPLE["verdict"],
+            "fix": "start one: python worker.py --queues mail",
+        },
+        {"check": "server", "severity": "ok", "says": "Temporal 1.32.0 answers", "fix": None},
+    ],
+    "severity": "warning",
+    "exit_code": 1,
 }
 
 #: By the names of the schemas.
 QUEUE_EXAMPLES: dict[str, list[Any]] = {
-    "QueueView": [_QUEUE],
+    "QueueView": [QUEUE_EXAMPLE],
     "QueueList": [
         {
-            "queues": [_QUEUE],
-            "orchestration": {
-                "health": "ok",
-                "verdict": "1 worker runs the workflows",
-                "workers": [_WORKER],
-            },
-            "taken_at": "2027-01-15T09:05:00Z",
+            "queues": [QUEUE_EXAMPLE],
+            "orchestration": {"health": "ok", "verdict": "1 worker runs the workflows", "workers": []},
+            "taken_at": "2027-01-15T08:04:00Z",
         }
     ],
+    "PauseRequest": [{"reason": "the provider is down"}],
+    "ResumeRequest": [{}],
+    "RateRequest": [{"per_second": 5, "reason": "the provider asked for it"}],
     "BacklogView": [
         {
             "by": "queue",
             "groups": [
                 {
-                    "name": "emails",
-                    "jobs": _BACKLOG,
-                    "oldest_ready_at": "2027-01-15T09:00:00Z",
-                    "oldest_age": "5m",
+                    "name": "mail",
+                    "jobs": _JOBS,
+                    "oldest_ready_at": "2027-01-15T08:00:00Z",
+                    "oldest_age": "4m",
                 }
             ],
-            "total": _BACKLOG,
+            "total": _JOBS,
             "approximate": False,
-            "taken_at": "2027-01-15T09:05:00Z",
+            "taken_at": "2027-01-15T08:04:00Z",
         }
     ],
-    "ResumeRequest": [{"by": "alice"}],
-    "WhyView": [
-        {
-            "state": "queued",
-            "blocked": [
-                {
-                    "reason": "queue_paused",
-                    "detail": "queue `emails` is paused: the mail server moves",
-                    "since": "2027-01-15T09:00:00Z",
-                    "queue": "emails",
-                    "said": "the mail server moves",
-                    "by": "alice",
-                }
-            ],
-            "next_change_at": None,
-            "suggestions": [
-                {
-                    "action": "resume_queue",
-                    "detail": "resume queue `emails`",
-                    "method": "POST",
-                    "path": "/v1/queues/emails:resume",
-                }
-            ],
-        }
-    ],
-    "Report": [
-        {
-            "findings": [
-                {
-                    "check": "queues",
-                    "severity": "error",
-                    "says": "12 jobs wait, the oldest for 5 min: no worker polls queue `emails`",
-                    "fix": "start one (python worker.py --queues emails), or correct the name where the jobs are "
-                    "submitted",
-                },
-                {"check": "server", "severity": "ok", "says": "Temporal 1.32.0 answers", "fix": None},
-            ],
-            "severity": "error",
-            "exit_code": 2,
-        }
-    ],
+    "WhyView": [_WHY],
+    "Report": [_REPORT],
 }
+METRICS_EXAMPLE = 'duetime_backlog_jobs{place="queued",queue="mail"} 3.0\n'

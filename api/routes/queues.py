@@ -2,12 +2,12 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Depends, Path
+from fastapi import APIRouter, Depends, Path
 
+from api.patience import in_time
 from api.problems import Problem
 from api.queues.control import said_by
 from api.queues.manager import Queues, queues_of
-from api.routes.queue_examples import PAUSE_EXAMPLES, RATE_EXAMPLES
 from api.security.caller import WhoCalls
 from api.security.scopes import Scope, needs
 from api.strict import StrictRoute
@@ -30,8 +30,6 @@ def _allowed(name: Annotated[Queue, Path(description="the queue's name")], calle
 
 
 Name = Annotated[str, Depends(_allowed)]
-Pausing = Annotated[PauseRequest, Body(openapi_examples=PAUSE_EXAMPLES)]
-Rating = Annotated[RateRequest, Body(openapi_examples=RATE_EXAMPLES)]
 
 
 @router.get("", summary="All queues")
@@ -55,8 +53,10 @@ async def read_queue(name: Name, queues: Manager) -> QueueView:
     summary="Hand out nothing of a queue",
 )
 @needs(Scope.OPERATE)
-async def pause_queue(name: Name, why: Pausing, queues: Manager, caller: WhoCalls) -> QueueView:
-    return await queues.pause(name, why, said_by(why.by, caller))
+async def pause_queue(name: Name, why: PauseRequest, queues: Manager, caller: WhoCalls) -> QueueView:
+    async with in_time():
+        await queues.control.pause(name, why, who=said_by(why.by, caller))
+        return await queues.one(name)
 
 
 @router.post(
@@ -67,7 +67,9 @@ async def pause_queue(name: Name, why: Pausing, queues: Manager, caller: WhoCall
 async def resume_queue(
     name: Name, queues: Manager, caller: WhoCalls, who: ResumeRequest | None = None
 ) -> QueueView:
-    return await queues.resume(name, said_by(who.by if who else None, caller))
+    async with in_time():
+        await queues.control.resume(name, who=said_by(who.by if who else None, caller))
+        return await queues.one(name)
 
 
 @router.put(
@@ -75,5 +77,7 @@ async def resume_queue(
     summary="How fast a queue hands out work",
 )
 @needs(Scope.OPERATE)
-async def set_queue_rate(name: Name, wanted: Rating, queues: Manager, caller: WhoCalls) -> QueueView:
-    return await queues.limit(name, wanted, said_by(wanted.by, caller))
+async def set_queue_rate(name: Name, wanted: RateRequest, queues: Manager, caller: WhoCalls) -> QueueView:
+    async with in_time():
+        await queues.control.limit(name, wanted, who=said_by(wanted.by, caller))
+        return await queues.one(name)
