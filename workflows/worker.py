@@ -1,5 +1,8 @@
 """The worker of the orchestration plane: runs our workflows on the queue `duetime`."""
 
+from collections.abc import Callable
+from typing import Any
+
 from temporalio.client import Client
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
@@ -14,6 +17,11 @@ from workflows.job import JobWorkflow
 WORKFLOWS = [JobWorkflow]
 
 
+def activities(client: Client) -> list[Callable[..., Any]]:
+    """What the workflows ask for themselves."""
+    return [PredecessorCheck(client).check, LastRecord(client).read, QueuePauses(client).measure]
+
+
 def orchestrator(client: Client) -> Worker:
     """A worker for our own reviewed workflows, which the replay tests hold to determinism *with* the sandbox.
 
@@ -24,7 +32,7 @@ def orchestrator(client: Client) -> Worker:
         client,
         task_queue=ORCHESTRATION_QUEUE,
         workflows=WORKFLOWS,
-        activities=[PredecessorCheck(client).check, LastRecord(client).read, QueuePauses(client).measure],
+        activities=activities(client),
         max_concurrent_activities=200,
         workflow_runner=UnsandboxedWorkflowRunner(),
     )

@@ -36,13 +36,10 @@ class Bounds:
 class Looking:
     """Looks jobs up, a bounded number at the same time."""
 
-    bounds = Bounds()
-
     def __init__(self, client: Client, index: Index, bounds: Bounds | None = None) -> None:
         self._client = client
         self._index = index
-        if bounds is not None:
-            self.bounds = bounds
+        self._bounds = bounds or Bounds()
         self._places = asyncio.Semaphore(_AT_ONCE)
 
     def through(self, index: Index) -> "Looking":
@@ -53,9 +50,9 @@ class Looking:
 
     async def rows(self, text: str) -> tuple[list[Row], bool]:
         """What the index has for a query, and whether this is all."""
-        enough = time.monotonic() + self.bounds.reading
+        enough = time.monotonic() + self._bounds.reading
         rows, token = await self._index.rows(text, MOST)
-        for _ in range(self.bounds.answers - 1):
+        for _ in range(self._bounds.answers - 1):
             if not token or time.monotonic() > enough:
                 break
             more, token = await self._index.rows(text, MOST, token)
@@ -65,7 +62,7 @@ class Looking:
     async def sample(self, text: str) -> tuple[list[Row], bool]:
         """Jobs to look at, in no order, and whether these are all that the query holds."""
         rows, all_rows = await self.rows(text)
-        most = self.bounds.looked_at
+        most = self._bounds.looked_at
         everyone = all_rows and len(rows) <= most
         drawn = rows if everyone else secrets.SystemRandom().sample(rows, min(len(rows), most))
         return drawn, everyone
@@ -81,7 +78,7 @@ class Looking:
                 seen.append((row, facts))
 
         try:
-            async with asyncio.timeout(self.bounds.looking):
+            async with asyncio.timeout(self._bounds.looking):
                 await together(look(row) for row in rows)
         except TimeoutError:
             if not seen:

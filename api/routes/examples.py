@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from api.routes.queue_examples import QUEUE_EXAMPLES
-
 SUBMISSION_EXAMPLES: Any = {
     "now": {"summary": "Now", "value": {"kind": "hello", "payload": {"name": "world"}}},
     "later": {
@@ -75,7 +73,6 @@ KIND_EXAMPLE: dict[str, Any] = {
 
 #: Examples of the schemas in the OpenAPI document, by their names there.
 EXAMPLES: dict[str, list[Any]] = {
-    **QUEUE_EXAMPLES,
     "Submission": [example["value"] for example in SUBMISSION_EXAMPLES.values()],
     "JobView": [JOB_EXAMPLE],
     "Patch": [{"run_at": "2027-01-15T10:00:00+01:00"}, {"delay": "15m", "priority": 1}],

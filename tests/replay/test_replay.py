@@ -11,14 +11,12 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
-from activities.last_record import LastRecord
-from activities.predecessors import PredecessorCheck
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
 from duetime.engine import EmbeddedEngine, EngineConfig
 from tests.replay.record import HISTORIES, VERSION
 from tests.replay.replaying import recorded, replay, replay_text
 from tests.replay.scenarios import SCENARIOS, Stage
-from workflows.worker import WORKFLOWS
+from workflows.worker import WORKFLOWS, activities
 
 ROOT = Path(__file__).parents[2]
 
@@ -69,7 +67,7 @@ async def test_the_workflows_run_in_the_sandbox_and_without_a_cache() -> None:
             client,
             task_queue=ORCHESTRATION_QUEUE,
             workflows=WORKFLOWS,
-            activities=[PredecessorCheck(client).check, LastRecord(client).read],
+            activities=activities(client),
             workflow_runner=SandboxedWorkflowRunner(),
             max_cached_workflows=0,
         )
