@@ -13,7 +13,7 @@ run: runtime  ## Start the embedded Temporal server, a worker and the API, until
 	@exec $(BIN)/python dev.py
 
 test: tools  ## Run the tests; some of them only: make test ARGS="tests/test_house.py -k wheel"
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n 2 $(ARGS)
 
 check: tools  ## Formatting, lint, types and the direction of imports
 	$(BIN)/ruff format --check

@@ -75,6 +75,7 @@ def _complete(operation: Schema, path: str, method: str) -> None:
         del responses["422"]
     common = [422, 503] if path.startswith("/v1/") else []
     common += [403] if method in _CHANGING else []
+    common += [404] if "{" in path else []  # What stands there may be nothing that any route takes.
     common += [400, 408, 413, 415] if "requestBody" in operation else []
     for status, response in problem_responses(*common).items():
         responses.setdefault(str(status), response)

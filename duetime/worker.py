@@ -49,7 +49,7 @@ class Worker:
         self.queues = list(dict.fromkeys(queues))
         identity = client.service_client.config.identity or client.identity
         meter = AttemptMeter(meter_of(client.service_client))
-        self._tools = tools = Tools(client, identity, meter)
+        self._tools = tools = Tools(client, identity, meter, counters=Counters(on_add=meter.happened))
         activities = [as_activity(handler, tools) for handler in self.handlers.values()]
         self._workers = [
             TemporalWorker(

@@ -25,7 +25,6 @@ with workflow.unsafe.imports_passed_through():
         Again,
         Cancelled,
         Fail,
-        How,
         Situation,
         Step,
         Succeed,
@@ -38,18 +37,15 @@ with workflow.unsafe.imports_passed_through():
     from workflows.dispatch import dispatch
     from workflows.meters import count_attempt, count_end
     from workflows.order import start_check
+    from workflows.phase import DeadlineExceeded, Phase
     from workflows.queue_wait import QueueWait
     from workflows.reading import bad_job, read_end, read_job, read_result
-    from workflows.standing import Phase, Standing
+    from workflows.standing import Standing
 
 #: What a handler gets to clean up when the deadline ends its job.
 _DEADLINE_GRACE = timedelta(seconds=10)
 #: What the server may take to say how an activity stands that is about to be cancelled.
 _ASKING = timedelta(seconds=10)
-
-
-class _DeadlineExceeded(Exception):
-    pass
 
 
 @workflow.defn(dynamic=True)
@@ -73,7 +69,7 @@ class JobWorkflow(Standing):
         self._record = self._carry.record
         self._priority = self._carry.priority or self._spec.priority
         self._ready_at = self._carry.ready_at
-        self._queue_wait, self._not_started = QueueWait(self._spec.queue_timeout), False
+        self._queue_wait = QueueWait(self._spec.queue_timeout)
         self._predecessors = Predecessors([] if self._carry.ordered else self._spec.after)
         for dependent in self._carry.dependents:
             self._dependents.add(dependent)
@@ -105,7 +101,7 @@ class JobWorkflow(Standing):
             return await self._live()
         except asyncio.CancelledError:
             return await self._end_cancelled()
-        except _DeadlineExceeded:
+        except DeadlineExceeded:
             return await self._end_expired()
 
     async def _live(self) -> dict[str, Any]:
@@ -187,7 +183,7 @@ class JobWorkflow(Standing):
             return None
         left = self._due_at + self._spec.deadline - workflow.now()
         if left <= timedelta(0):
-            raise _DeadlineExceeded
+            raise DeadlineExceeded
         return left
 
     # -- attempts -----------------------------------------------------------------------------------------
@@ -197,22 +193,20 @@ class JobWorkflow(Standing):
         self._until_deadline()
         self._phase, self._seen = Phase.DISPATCHED, Record()
         self._carry.dispatches += 1
-        self._handle = handle = dispatch(
-            self._spec, self._carry, self._record, self._due_at, self._priority, self._queue_wait.span
-        )
+        waits = self._queue_wait.enter()
+        handle = dispatch(self._spec, self._carry, self._record, self._due_at, self._priority, waits)
+        self._handle = handle
         await self._wait(lambda: handle.done() or self._moved, None)
         if not handle.done():
             await self._withdraw(handle)
             await self._wait(handle.done, None)
         moved, self._moved = self._moved, False
         step = await self._conclude(handle)
-        if not self._not_started:
-            self._queue_wait.begin()
         match step:
             case Succeed():
                 self._phase = Phase.ENDING
                 return self._ending(step.result)
-            case Fail() if self._not_started and await self._waits_on():
+            case Fail() if await self._queue_wait.goes_on(self._spec.queue, self._wait):
                 self._moved = False
             case Fail():
                 raise self._failed(step.error)
@@ -229,27 +223,18 @@ class JobWorkflow(Standing):
 
     async def _conclude(self, handle: workflow.ActivityHandle[RawValue]) -> Step:
         """How the activity ended, taken down in the record, and what that means for the job."""
-        self._not_started = False
         self._handle, situation = None, self._situation()
         try:
             step: Step = after_return(read_result(await handle), situation)
         except ActivityError as error:
             ended = read_end(error)
-            step, self._not_started = after_end(ended, situation), ended.how is How.NOT_STARTED
+            step = after_end(ended, situation)
+            self._queue_wait.leave(ended.how)
             count_attempt(self._spec.kind, self._spec.queue, ended.how, step.record)
         except ValueError as fault:
             step = after_bad_result(fault, situation)
         self._record = step.record
         return step
-
-    async def _waits_on(self) -> bool:
-        """Whether the job may wait on for a worker, since its queue was paused meanwhile."""
-        look = self._queue_wait.look(self._spec.queue, self._carry.dispatches)
-        if look is None:
-            return False
-        await self._wait(look.done, None)
-        told = await look
-        return self._queue_wait.goes_on(timedelta(seconds=told["paused"]), lasts=bool(told["lasts"]))
 
     def _situation(self) -> Situation:
         return Situation(

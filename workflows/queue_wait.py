@@ -4,14 +4,16 @@ The server times the wait (schedule to start) and knows nothing of pauses. So wh
 workflow asks how much of it the queue was paused, and goes back to the queue for as long.
 """
 
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from typing import Any
 
 from temporalio import workflow
-from temporalio.workflow import ActivityHandle
 
 from activities.queue_pauses import QUEUE_PAUSES
 from duetime.contracts import limits
 from duetime.contracts.instants import format_instant
+from duetime.decisions import How
 
 #: A replay mark: before it, a pause counted as waiting.
 _PATCH = "queue-pauses"
@@ -26,30 +28,46 @@ class QueueWait:
 
     def __init__(self, timeout: timedelta | None) -> None:
         self._timeout = timeout
-        self.begin()
+        self._is_over = False
+        self._looks = 0
+        self._begin()
 
-    def begin(self) -> None:
-        """The job goes to its queue anew."""
+    def _begin(self) -> None:
         self._waited = self._paused = _NONE
         self.span = self._timeout
 
-    def look(self, queue: str, number: int) -> ActivityHandle[dict[str, float]] | None:
-        """Asks, after the server gave up waiting, how long the queue was paused meanwhile; `None` when that is no
-        matter. `number` tells one such question from another."""
-        if self.span is None or not workflow.patched(_PATCH):
-            return None
+    def enter(self) -> timedelta | None:
+        """The job goes to its queue: how long it may wait there."""
+        self._is_over = False
+        return self.span
+
+    def leave(self, how: How) -> None:
+        """It has left the queue, or had to: whatever began anew later waits anew."""
+        self._is_over = how is How.NOT_STARTED
+        if not self._is_over:
+            self._begin()
+
+    async def goes_on(self, queue: str, wait: Callable[[Callable[[], bool], None], Awaitable[None]]) -> bool:
+        """Whether a job whose time in the queue is up may go back to it, since that was paused meanwhile. `wait` waits
+        for a condition as the job does."""
+        if not self._is_over or self.span is None or not workflow.patched(_PATCH):
+            return False
         until = workflow.now()
-        return workflow.start_activity(
+        self._looks += 1
+        look: Any = workflow.start_activity(
             QUEUE_PAUSES,
             args=[queue, format_instant(until - self.span), format_instant(until)],
             result_type=dict[str, float],
-            activity_id=f"queue-pauses-{number}",
+            activity_id=f"queue-pauses-{self._looks}",
             start_to_close_timeout=timedelta(seconds=60),
             summary="was the queue paused?",
         )
+        await wait(look.done, None)
+        told = await look
+        return self.extend(timedelta(seconds=told["paused"]), lasts=bool(told["lasts"]))
 
-    def goes_on(self, paused: timedelta, *, lasts: bool) -> bool:
-        """Whether the job may wait on, when of its last wait the queue was `paused` so long, and perhaps still is."""
+    def extend(self, paused: timedelta, *, lasts: bool) -> bool:
+        """Whether anything is left, when of its last wait the queue was `paused` so long, and perhaps still is."""
         if self._timeout is None or self.span is None:
             return True
         paused = min(paused, self.span)

@@ -1,7 +1,6 @@
 """Where a job stands, and what may be said to it while it lives: signals and updates of workflow `Job`."""
 
 from datetime import datetime
-from enum import Enum, auto
 from typing import Any
 
 from temporalio import workflow
@@ -16,13 +15,7 @@ from duetime.predecessors import Predecessors
 from workflows.carry import Change, StopRequest
 from workflows.forgiving import forgiving
 from workflows.order import DEPENDENT, PREDECESSOR, Dependents
-
-
-class Phase(Enum):
-    WAITING_FOR_DUE = auto()
-    BACKING_OFF = auto()
-    DISPATCHED = auto()
-    ENDING = auto()
+from workflows.phase import Phase
 
 
 class Standing:

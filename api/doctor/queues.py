@@ -62,9 +62,7 @@ def _queue(queue: QueueView) -> Iterator[Finding]:
             fix = f"start one ({start}), or correct the name where the jobs are submitted"
             yield error("queues", queue.verdict, fix)
         case Health.NO_WORKER if queue.jobs.open:
-            says = (
-                f"{queue.jobs.open:,} jobs are to run on queue `{queue.name}` later, and no worker polls it"
-            )
+            says = f"{_jobs(queue.jobs.open, 'is', 'are')} to run on queue `{queue.name}` later, and no worker polls it"
             yield warning("queues", says, f"start one in time: {start}")
         case Health.PAUSED if queue.jobs.ready:
             yield warning("queues", queue.verdict, f"resume it: POST /v1/queues/{queue.name}:resume")

@@ -16,7 +16,7 @@ from temporalio.client import Client
 from api.jobs import query
 from api.jobs.filters import JobFilter
 from api.jobs.index import MOST, Index, Row
-from api.jobs.looking import Looking
+from api.jobs.looking import Bounds, Looking
 from api.jobs.state import state_of
 from api.patience import answer_in_time
 from api.security.caller import Caller
@@ -51,15 +51,16 @@ def by_final_state(statuses: Mapping[str, int], outcomes: Tally) -> dict[State, 
 class Counting:
     """Counts."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, bounds: Bounds | None = None) -> None:
         self._client = client
         self._index = Index(client)
-        self._looking = Looking(client, self._index)
+        self._looking = Looking(client, self._index, bounds)
 
     def seen_by(self, caller: Caller) -> "Counting":
         """The same for another caller."""
         other = copy.copy(self)
         other._index = self._index.seen_by(caller)
+        other._looking = self._looking.through(other._index)
         return other
 
     async def count(self, wanted: JobFilter, by_state: bool) -> JobCounts:

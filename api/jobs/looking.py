@@ -5,6 +5,7 @@ about a millisecond, and a caller waits: all of it is bounded in time as well.
 """
 
 import asyncio
+import copy
 import secrets
 import time
 from dataclasses import dataclass, replace
@@ -40,6 +41,12 @@ class Looking:
         self._index = index
         self._bounds = bounds or Bounds()
         self._places = asyncio.Semaphore(_AT_ONCE)
+
+    def through(self, index: Index) -> "Looking":
+        """The same over another index; how many are looked at together stays one bound."""
+        other = copy.copy(self)
+        other._index = index
+        return other
 
     async def rows(self, text: str) -> tuple[list[Row], bool]:
         """What the index has for a query, and whether this is all."""

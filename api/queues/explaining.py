@@ -5,9 +5,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from temporalio.client import Client
-from temporalio.service import RPCError, RPCStatusCode
 
-from api.jobs.facts import Facts, NotAJob, fetch
+from api.jobs.facts import Facts
 from api.jobs.reading import Reader
 from api.jobs.state import state_of
 from api.kinds.known import Known
@@ -35,7 +34,7 @@ class Explainer:
         return await answer_in_time(self._why(job_id, reader))
 
     async def _why(self, job_id: str, reader: Reader) -> WhyView:
-        case = await self._case(await reader.facts(job_id))
+        case = await self._case(await reader.facts(job_id), reader)
         blocked = reasons(case)
         return WhyView(
             state=case.job.state,
@@ -44,14 +43,14 @@ class Explainer:
             suggestions=suggestions(case, blocked, self._temporal()),
         )
 
-    async def _case(self, facts: Facts) -> Case:
+    async def _case(self, facts: Facts, reader: Reader) -> Case:
         bare = case_of(facts, datetime.now(UTC))
         around: dict[str, Any] = {}
         match bare.bucket:
             case None | Bucket.SCHEDULED | Bucket.RUNNING:
                 pass
             case Bucket.WAITING:
-                around["others"] = await self._others(bare.spec.after)
+                around["others"] = await self._others(bare.spec.after, reader)
             case _:
                 around = await self._around_queue(bare.spec.queue, bare.spec.kind)
         return case_of(facts, datetime.now(UTC), **around)
@@ -70,19 +69,12 @@ class Explainer:
             "announced_on": sorted(kinds),
         }
 
-    async def _others(self, job_ids: list[str]) -> dict[str, State | None]:
-        states = await together(self._state(job_id) for job_id in job_ids)
+    async def _others(self, job_ids: list[str], reader: Reader) -> dict[str, State | None]:
+        """The states of other jobs, those alone that the caller may see."""
+        found = await together(reader.known(job_id) for job_id in job_ids)
+        now = datetime.now(UTC)
+        states = [state_of(facts, now) if facts else None for facts in found]
         return dict(zip(job_ids, states, strict=True))
-
-    async def _state(self, job_id: str) -> State | None:
-        try:
-            return state_of(await fetch(self._client, job_id), datetime.now(UTC))
-        except NotAJob:
-            return None
-        except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
-                return None
-            raise
 
     def _temporal(self) -> str:
         """The options that lead the Temporal CLI to our jobs."""

@@ -4,6 +4,7 @@ import logging
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import PlainTextResponse
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 from temporalio.service import RPCError
@@ -14,15 +15,23 @@ from api.patience import answer_in_time
 from api.problems import Problem
 from api.queues.board import Sight
 from api.queues.manager import Queues, queues_of
+from api.security.scopes import Scope, needs
+from api.strict import StrictRoute
 
-router = APIRouter(tags=["health"])
+router = APIRouter(tags=["health"], route_class=StrictRoute)
 log = logging.getLogger("duetime.api")
 
 #: Seconds: however often it is asked for, a look at all queues is taken no more often than this.
 _FRESH = 10.0
 
 
-@router.get("/metrics", summary="Metrics for Prometheus", response_class=Response, operation_id="getMetrics")
+@router.get(
+    "/metrics",
+    summary="Metrics for Prometheus",
+    response_class=PlainTextResponse,
+    responses={200: {"description": "The text format of Prometheus, or OpenMetrics"}},
+)
+@needs(Scope.READ, covers_all=True)
 async def metrics(request: Request, queues: Annotated[Queues, Depends(queues_of)]) -> Response:
     both = CollectorRegistry()
     both.register(Gauges(await _look(queues)))

@@ -4,20 +4,35 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path
 
-from api.problems import problem_responses
-from api.queues.control import PauseRequest, RateRequest, ResumeRequest
+from api.problems import Problem
+from api.queues.control import said_by
 from api.queues.manager import Queues, queues_of
+from api.security.caller import WhoCalls
+from api.security.scopes import Scope, needs
 from api.strict import StrictRoute
 from duetime.contracts.job import Queue
-from duetime.contracts.queues import QueueList, QueueView
+from duetime.contracts.queues import PauseRequest, QueueList, QueueView, RateRequest, ResumeRequest
 
 router = APIRouter(prefix="/v1/queues", tags=["queues"], route_class=StrictRoute)
 
 Manager = Annotated[Queues, Depends(queues_of)]
-Name = Annotated[Queue, Path(description="the queue's name")]
 
 
-@router.get("", summary="All queues", operation_id="listQueues", responses=problem_responses(503))
+def _allowed(name: Annotated[Queue, Path(description="the queue's name")], caller: WhoCalls) -> str:
+    """The name of a queue that the caller may see whole."""
+    if caller.kinds is not None or (caller.queues is not None and name not in caller.queues):
+        detail = (
+            "this covers every kind on the queue, and your key is bound to other queues, or to some kinds"
+        )
+        raise Problem(403, "not-allowed", "Not allowed", detail)
+    return name
+
+
+Name = Annotated[str, Depends(_allowed)]
+
+
+@router.get("", summary="All queues")
+@needs(Scope.READ, covers_all=True)
 async def list_queues(queues: Manager) -> QueueList:
     return await queues.all()
 
@@ -26,41 +41,39 @@ async def list_queues(queues: Manager) -> QueueList:
     "/{name}",
     summary="One queue, now",
     description="A queue is whatever is named: one that nobody has used yet is empty, and says that nobody polls it.",
-    operation_id="getQueue",
-    responses=problem_responses(422, 503),
 )
-async def read(name: Name, queues: Manager) -> QueueView:
+@needs(Scope.READ)
+async def read_queue(name: Name, queues: Manager) -> QueueView:
     return await queues.one(name)
 
 
 @router.post(
     "/{name}:pause",
     summary="Hand out nothing of a queue",
-    operation_id="pauseQueue",
-    responses=problem_responses(400, 413, 415, 422, 503),
 )
-async def pause(name: Name, why: PauseRequest, queues: Manager) -> QueueView:
-    await queues.control.pause(name, why)
+@needs(Scope.OPERATE)
+async def pause_queue(name: Name, why: PauseRequest, queues: Manager, caller: WhoCalls) -> QueueView:
+    await queues.control.pause(name, why, who=said_by(why.by, caller))
     return await queues.one(name)
 
 
 @router.post(
     "/{name}:resume",
     summary="Hand out work of a queue again",
-    operation_id="resumeQueue",
-    responses=problem_responses(400, 413, 415, 422, 503),
 )
-async def resume(name: Name, queues: Manager, who: ResumeRequest | None = None) -> QueueView:
-    await queues.control.resume(name, who or ResumeRequest())
+@needs(Scope.OPERATE)
+async def resume_queue(
+    name: Name, queues: Manager, caller: WhoCalls, who: ResumeRequest | None = None
+) -> QueueView:
+    await queues.control.resume(name, who=said_by(who.by if who else None, caller))
     return await queues.one(name)
 
 
 @router.put(
     "/{name}/rate",
     summary="How fast a queue hands out work",
-    operation_id="setQueueRate",
-    responses=problem_responses(400, 413, 415, 422, 503),
 )
-async def rate(name: Name, wanted: RateRequest, queues: Manager) -> QueueView:
-    await queues.control.limit(name, wanted)
+@needs(Scope.OPERATE)
+async def set_queue_rate(name: Name, wanted: RateRequest, queues: Manager, caller: WhoCalls) -> QueueView:
+    await queues.control.limit(name, wanted, who=said_by(wanted.by, caller))
     return await queues.one(name)

@@ -8,6 +8,7 @@ from api.jobs.manager import Jobs, jobs_of
 from api.problems import problem_responses
 from api.queues.manager import Queues, queues_of
 from api.routes.jobs import Id
+from api.security.scopes import Scope, needs
 from api.strict import StrictRoute
 from duetime.contracts.why import WhyView
 
@@ -18,9 +19,9 @@ router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=StrictRoute)
     "/{job_id}/why",
     summary="Why a job is not running",
     description="The reasons that hold now, the facts behind each, when that changes by itself, and what to do.",
-    operation_id="whyJob",
-    responses=problem_responses(404, 503),
+    responses=problem_responses(404),
 )
+@needs(Scope.READ)
 async def why(
     job_id: Id, jobs: Annotated[Jobs, Depends(jobs_of)], queues: Annotated[Queues, Depends(queues_of)]
 ) -> WhyView:

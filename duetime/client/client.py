@@ -30,8 +30,8 @@ from duetime.client.fields import (
     wire,
 )
 from duetime.client.sender import Sender
-from duetime.client.waiting import poll, waited
-from duetime.contracts.duration import Duration, parse_duration
+from duetime.client.waiting import poll, span, waited
+from duetime.contracts.duration import Duration
 from duetime.contracts.ids import new_id
 from duetime.contracts.job import JobSpec
 from duetime.contracts.kinds import KindList, KindView
@@ -81,7 +81,7 @@ class Client:
         self._connections = Connections(
             address, options.get("tls"), options.get("transport"), options.get("trust_env")
         )
-        patience = parse_duration(options.get("timeout", "30s"))
+        patience = span("timeout", options.get("timeout", "30s"))
         self._sender = Sender(address.url, self._connections, patience)
         self._listener = Listener(address.url, self._connections, patience)
 
@@ -179,11 +179,11 @@ class Client:
 
     async def result(self, job_id: str, wait: Duration = 0) -> JobView:
         """The job once it is final, or as it is when `wait` (up to 60 s) is over."""
-        return await self._job(poll(job_id, parse_duration(wait)))
+        return await self._job(poll(job_id, span("wait", wait)))
 
     async def wait_for(self, job_id: str, wait: Duration | None = None) -> JobView:
         """The job once it is final, however it ended; `WaitTimeout` when it is not after `wait` (`None`: for ever)."""
-        left = None if wait is None else parse_duration(wait)
+        left = None if wait is None else span("wait", wait)
         while True:
             call = poll(job_id, left)
             began = time.monotonic()
@@ -251,7 +251,7 @@ class Client:
         reason: str | None = None,
     ) -> JobView:
         """Cancels. `graceful` lets a running handler clean up for `grace`; what none holds ends at once."""
-        body = wire({"mode": mode, "grace": grace and parse_duration(grace), "reason": reason})
+        body = wire({"mode": mode, "grace": grace, "reason": reason})
         return await self._job(Call("POST", job_path(job_id, ":cancel"), body=body))
 
     async def retry(

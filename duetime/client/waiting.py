@@ -10,7 +10,8 @@ from datetime import timedelta
 import httpx2
 
 from duetime.client.call import Call, job_path
-from duetime.contracts.duration import LONGEST, format_duration
+from duetime.contracts.duration import LONGEST, Duration, format_duration, parse_duration
+from duetime.errors import BadSetting
 
 #: One poll.
 _POLL = timedelta(seconds=30)
@@ -20,14 +21,22 @@ WHOLE_WAIT = "duetime.wait"
 WAITED = "duetime.waited"
 
 
+def span(name: str, value: Duration) -> timedelta:
+    """A duration that the caller gave; `BadSetting` names it when it is none."""
+    try:
+        return parse_duration(value)
+    except ValueError as error:
+        raise BadSetting(f"{name}: {error}") from None
+
+
 def poll(job_id: str, left: timedelta | None) -> Call:
     """One long poll of a wait of which so much is left; `None` has no end."""
-    span = _POLL if left is None else min(left, _LONGEST_POLL)
+    held = _POLL if left is None else min(left, _LONGEST_POLL)
     return Call(
         "GET",
         job_path(job_id, "/result"),
-        query={"wait": format_duration(span)},
-        wait=span,
+        query={"wait": format_duration(held)},
+        wait=held,
         notes={WHOLE_WAIT: LONGEST if left is None else left},
     )
 

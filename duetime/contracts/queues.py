@@ -1,12 +1,16 @@
-"""Queues and backlogs as they are answered."""
+"""Queues and backlogs as they are answered, and what callers send about queues."""
 
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, computed_field
+from pydantic import AfterValidator, Field, StringConstraints, computed_field
 
-from duetime.contracts.job import Span
+from duetime.contracts.job import Contract, Span
+from duetime.contracts.pauses import REASON_BYTES, WHO_BYTES
 from duetime.contracts.view import Answer, Instant
+
+#: Starts a second; a server's partition hands out no more by itself.
+HIGHEST_RATE = 100_000.0
 
 
 class Health(StrEnum):
@@ -160,3 +164,50 @@ class BacklogView(Answer):
     total: Backlog
     approximate: bool = False
     taken_at: Instant
+
+
+def _fits(size: int) -> AfterValidator:
+    def check(text: str) -> str:
+        if any(ord(char) < 32 or ord(char) == 127 or 0xD800 <= ord(char) <= 0xDFFF for char in text):
+            raise ValueError("holds a control character or a lone surrogate")
+        if len(text.encode()) > size:
+            raise ValueError(f"at most {size} bytes of UTF-8")
+        return text
+
+    return AfterValidator(check)
+
+
+Reason = Annotated[
+    str,
+    StringConstraints(min_length=1, strip_whitespace=True),
+    _fits(REASON_BYTES),
+    Field(examples=["deploy"]),
+]
+Who = Annotated[
+    str,
+    StringConstraints(min_length=1, strip_whitespace=True),
+    # Room for the name of a key behind it.
+    _fits(WHO_BYTES // 2),
+    Field(examples=["alice"]),
+]
+
+
+class PauseRequest(Contract):
+    """Why, for those who find the queue paused, and who says so."""
+
+    reason: Reason
+    by: Who | None = None
+
+
+class ResumeRequest(Contract):
+    """Who says so."""
+
+    by: Who | None = None
+
+
+class RateRequest(Contract):
+    """How many starts a second the queue allows; null takes the limit away."""
+
+    per_second: Annotated[float, Field(strict=True, gt=0, le=HIGHEST_RATE, allow_inf_nan=False)] | None
+    reason: Reason
+    by: Who | None = None

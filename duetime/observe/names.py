@@ -57,6 +57,10 @@ JOBS_FINISHED = Metric(
     ("kind", "queue", "outcome"),
 )
 
-ALL = (ATTEMPTS, ATTEMPT_DURATION, START_LATENESS, STALE_TOKENS, LEASES_LOST, JOBS_FINISHED)
+INCIDENTS = Metric(
+    "duetime_worker_incidents", "What should be rare with leases and results", "counter", ("incident",)
+)
+
+ALL = (ATTEMPTS, ATTEMPT_DURATION, START_LATENESS, STALE_TOKENS, LEASES_LOST, JOBS_FINISHED, INCIDENTS)
 
 BUCKETS = {metric.name: metric.buckets for metric in ALL if metric.buckets}

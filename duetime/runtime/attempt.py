@@ -6,7 +6,6 @@ import dataclasses
 import json
 import logging
 import random
-import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -100,13 +99,12 @@ class AttemptRun:
     def __init__(self, handler: Handler, assignment: Assignment, tools: Tools) -> None:
         info = activity.info()
         self.handler, self.assignment, self.tools = handler, assignment, tools
-        self.meter = tools.meter
-        self.begun = time.monotonic()
         self.retry = Retry.model_validate(assignment.retry)
         record = last_record(info.heartbeat_details, assignment)
         self.attempt_number = record.used + 1
         speak_for(assignment.id, self.attempt_number, assignment.kind)
-        self.late_by = info.started_time - assignment.due_at if not record.attempts else None
+        late_by = None if record.attempts else info.started_time - assignment.due_at
+        self.meter = tools.meter.of(assignment.kind, assignment.queue, late_by)
         attempt = Attempt(
             number=record.next_number,
             fencing_token=record.token_at(info.started_time),
@@ -194,8 +192,7 @@ class AttemptRun:
         """
         if self._needs_asking() and await self._is_stale():
             raise asyncio.CancelledError
-        if self.late_by is not None:
-            self.meter.began(self.assignment.kind, self.assignment.queue, self.late_by)
+        self.meter.began()
         try:
             # As JSON, which strict models read dates and the like from.
             argument = self.handler.payload.validate_json(json.dumps(payload))
@@ -314,7 +311,7 @@ class AttemptRun:
         if isinstance(end, Returned):
             return self._success(end.value)
         error = end.error if isinstance(end, Raised) else asyncio.CancelledError()
-        self.meter.raised(self.assignment.kind, self.assignment.queue, error)
+        self.meter.raised(error)
         match self.lease.stop_reason:
             case Stop.LOST:
                 raise self._hand_back(AttemptOutcome.LEASE_LOST)
@@ -391,8 +388,7 @@ class AttemptRun:
         self.lease.attempt = self.lease.attempt.model_copy(
             update={"outcome": outcome, "error": error, "finished_at": datetime.now(UTC)}
         )
-        ran = timedelta(seconds=time.monotonic() - self.begun)
-        self.meter.ended(self.assignment.kind, self.assignment.queue, outcome, ran)
+        self.meter.ended(outcome)
 
 
 def plain(value: Any) -> Any:

@@ -1,6 +1,7 @@
 """What a worker counts about its leases and results, for its logs and for metrics."""
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 
 
@@ -25,14 +26,22 @@ class Counters:
     handlers_left_behind: int = 0
     #: Times that the event loop stood still for too long because of a handler.
     loop_blocks: int = 0
+    #: Called with the name of each, for metrics.
+    on_add: Callable[[str], None] = field(default=lambda name: None, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def add(self, name: str) -> None:
         """Counts one more of `name`."""
         with self._lock:
             setattr(self, name, getattr(self, name) + 1)
+        self.on_add(name)
 
     def snapshot(self) -> dict[str, int]:
         """All totals by name."""
         with self._lock:
-            return {item.name: getattr(self, item.name) for item in fields(self) if item.name != "_lock"}
+            return {name: getattr(self, name) for name in self.names()}
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """What is counted."""
+        return [item.name for item in fields(cls) if item.type is int]

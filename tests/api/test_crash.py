@@ -3,12 +3,15 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
+from api import patience
 from api.app import create_app
 from duetime.connection import connect
 from duetime.engine import EmbeddedEngine, EngineConfig
 from duetime.worker import Worker
 from tests.api.caller import Answer, Caller, problem
-from tests.api.conftest import calling, settings
+from tests.api.conftest import REAL_PATIENCE, calling, settings
 from tests.api.stage import HANDLERS, Stage
 from workflows.worker import orchestrator
 
@@ -17,7 +20,10 @@ JOBS = 200
 ENOUGH = 60
 
 
-async def test_kill_9_under_load_loses_nothing(tmp_path: Path, queue: str, stage: Stage) -> None:
+async def test_kill_9_under_load_loses_nothing(
+    tmp_path: Path, queue: str, stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "PATIENCE", REAL_PATIENCE)
     engine = EmbeddedEngine(EngineConfig(data_dir=tmp_path, ui_port=None))
     await engine.start()
     try:

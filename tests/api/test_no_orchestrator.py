@@ -61,7 +61,7 @@ async def test_what_needs_an_orchestrator_says_so_in_time(
         assert "worker.py" in refusal["detail"]
     assert (await api.get(accepted["id"]))["state"] == "scheduled"
     async with orchestrator(client), Worker(client, HANDLERS, queues=[api.queue]):
-        monkeypatch.undo()
+        monkeypatch.setattr(patience, "PATIENCE", 30.0)
         assert (await api.command(accepted["id"], "run-now")).status_code == 200
         assert (await api.final(accepted["id"]))["state"] == "succeeded"
     assert len(stage.attempts(accepted["id"])) == 1

@@ -1,10 +1,13 @@
 """Paths, methods and query parameters: ids of every kind, and the commands behind a colon."""
 
+import asyncio
+
 import pytest
 from fastapi import FastAPI
 
 from duetime.worker import Worker
 from tests.api.caller import Caller, faults, problem
+from tests.api.test_bodies import raw
 
 #: What may follow `/v1/jobs/` and names nothing.
 NOWHERE = {
@@ -36,6 +39,27 @@ async def test_ids_that_nobody_has(api: Caller, name: str) -> None:
         answer = await api.http.get(path)
         problem(answer, 404, "not-found")
         assert "x-injected" not in answer.headers
+
+
+RAW = {
+    "up": b"/v1/jobs/../../etc/passwd",
+    "dots": b"/v1/jobs/..",
+    "encoded up": b"/v1/jobs/%2e%2e%2f%2e%2e%2fetc%2fpasswd",
+    "cut off escape": b"/v1/jobs/a%",
+    "no escape": b"/v1/jobs/%zz",
+    "bytes": b"/v1/jobs/\xe0\xff",
+    "absolute": b"http://evil.example/v1/jobs/x",
+    "no slash": b"v1/jobs/x",
+    "asterisk": b"*",
+}
+
+
+@pytest.mark.parametrize("name", RAW)
+async def test_paths_as_no_library_sends_them(address: str, name: str) -> None:
+    reader, writer = await raw(address, b"GET " + RAW[name] + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+    status = int((await asyncio.wait_for(reader.readline(), 60)).split()[1])
+    assert status in (400, 404), status
+    writer.close()
 
 
 async def test_an_id_longer_than_any(api: Caller) -> None:

@@ -1,13 +1,15 @@
 """Submitting a job and reading it back."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from temporalio.client import Client
 
 from duetime.worker import Worker
 from tests.api.caller import Caller
-from tests.api.stage import Stage
+from tests.api.stage import HANDLERS, PATIENCE, Stage
 
 
 def instant(text: str) -> datetime:
@@ -67,6 +69,15 @@ async def test_a_job_for_now_is_queued_until_a_worker_comes(api: Caller) -> None
     assert accepted["state"] == "queued"
     job = await api.until(accepted["id"], "queued")
     assert job["late_by"] is not None and job["attempt"] == 0 and job["lease"] is None
+
+
+async def test_what_looks_wrong_is_accepted_and_warned_of(api: Caller, client: Client) -> None:
+    unknown = await api.submit("nobody.serves-this", delay="1h")
+    assert ["nobody.serves-this" in warning for warning in unknown["warnings"]].count(True) == 1
+    assert any(api.queue in warning and "no_active_workers" in warning for warning in unknown["warnings"])
+    async with Worker(client, HANDLERS, queues=[api.queue]), asyncio.timeout(PATIENCE):
+        while (await api.submit("echo", delay="1h"))["warnings"]:  # noqa: ASYNC110
+            await asyncio.sleep(0.2)  # What is known of kinds and queues is some seconds old.
 
 
 async def test_generated_ids_sort_by_time(api: Caller) -> None:

@@ -1,16 +1,21 @@
 """Counts."""
 
 from collections import Counter
+from dataclasses import replace
 from datetime import timedelta
 
 import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from temporalio.client import Client
 
-from api.jobs import counting
-from api.jobs.counting import by_final_state, scale
+from api.jobs.counting import Counting, by_final_state, scale
+from api.jobs.filters import JobFilter
+from api.jobs.looking import Bounds
+from api.security.caller import ANYBODY
 from duetime.contracts.states import State
+from duetime.contracts.view import JobCounts
 from tests.listing.crowd import Crowd
 from tests.listing.lists import get, refusals
 
@@ -62,18 +67,35 @@ async def test_due_jobs_are_told_apart_one_by_one(due: int, http: httpx2.AsyncCl
     assert (counts["total"], counts["approximate"]) == (46, False)
 
 
+@pytest.fixture
+def narrow(client: Client) -> Counting:
+    """Counts that look at seven jobs at most."""
+    return Counting(client, Bounds(looked_at=7))
+
+
 async def test_beyond_the_bound_the_split_is_an_estimate_and_says_so(
-    due: int, http: httpx2.AsyncClient, queue: str, monkeypatch: pytest.MonkeyPatch
+    due: int, narrow: Counting, queue: str
 ) -> None:
-    monkeypatch.setattr(counting, "MOST_LOOKED_AT", 7)
-    monkeypatch.setattr(counting, "MOST", 9)
-    counts = await get(http, "/v1/jobs:count", queue=queue, by="state")
-    assert Counter(counts["states"]) == Counter(queued=due, scheduled=4, cancelled=2)
-    assert (counts["total"], counts["approximate"]) == (46, True)
-    only = await get(http, "/v1/jobs:count", queue=queue, state="queued,running")
-    assert only == {"total": due, "states": None, "approximate": True}
-    exact = await get(http, "/v1/jobs:count", queue=queue, state="scheduled,cancelled", by="state")
-    assert exact["states"] == {"scheduled": 4, "cancelled": 2}
+    whole = await narrow.count(JobFilter(queue=queue), by_state=True)
+    assert whole.states is not None
+    assert Counter(whole.states) == Counter(queued=due, scheduled=4, cancelled=2)
+    assert (whole.total, whole.approximate) == (46, True)
+    some = JobFilter.model_validate({"queue": queue, "state": ["queued,running"]})
+    assert await narrow.count(some, by_state=False) == JobCounts(total=due, approximate=True)
+    exact = JobFilter.model_validate({"queue": queue, "state": ["scheduled,cancelled"]})
+    assert (await narrow.count(exact, by_state=True)).states == {"scheduled": 4, "cancelled": 2}
+
+
+async def test_what_a_caller_may_not_see_is_not_looked_at_for_them(
+    due: int, narrow: Counting, client: Client, queue: str
+) -> None:
+    """Many due jobs of others would make an estimate of the few of this caller, and of their states."""
+    own = Crowd(client, f"{queue}-own")
+    await own.start(3, due_in=timedelta(0), task_queue=own.queue)
+    await own.indexed(running=3)
+    caller = replace(ANYBODY, queues=frozenset({own.queue}))
+    counts = await narrow.seen_by(caller).count(JobFilter(), by_state=True)
+    assert (counts.total, counts.approximate) == (3, False)
 
 
 async def test_counts_can_be_by_state_alone(http: httpx2.AsyncClient) -> None:

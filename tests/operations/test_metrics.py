@@ -16,6 +16,7 @@ from duetime.connection import connect
 from duetime.contracts.queues import Health
 from duetime.contracts.states import AttemptOutcome, State
 from duetime.observe import names
+from duetime.runtime.counters import Counters
 from tests.listing.conftest import calling, make_app
 from tests.operations.bench import Bench
 from tests.operations.scraping import Samples, read
@@ -55,6 +56,14 @@ def sorted_out(told: dict[str, list[tuple[str, set[str]]]]) -> dict[str, list[An
 
 def test_the_document_lists_what_exists_and_nothing_else() -> None:
     assert sorted_out(documented()) == sorted_out(existing())
+
+
+def test_every_incident_is_explained() -> None:
+    table = DOCUMENT[DOCUMENT.index("| `incident` | means |") :].split("\n\n")[0]
+    explained = {
+        name for line in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", line.split("|")[1])
+    }
+    assert explained == set(Counters.names())
 
 
 def expressions() -> list[str]:

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from duetime.decisions import How
 from tests.operations.bench import Bench, until
 from workflows.queue_wait import QueueWait
 
@@ -67,7 +68,7 @@ def test_a_long_pause_costs_few_looks_and_ends_late_by_an_hour_at_most(timeout: 
         assert wait.span is not None
         before, now = now, now + wait.span
         paused = max(timedelta(0), min(now, end) - max(before, begin))
-        goes_on = wait.goes_on(paused, lasts=begin <= now < end)
+        goes_on = wait.extend(paused, lasts=begin <= now < end)
     late = now - (timeout + week)
     assert -S <= late <= timedelta(hours=1)
     assert looks <= 200
@@ -76,8 +77,8 @@ def test_a_long_pause_costs_few_looks_and_ends_late_by_an_hour_at_most(timeout: 
 def test_a_wait_that_was_not_paused_ends_at_once() -> None:
     wait = QueueWait(10 * S)
     assert wait.span == 10 * S
-    assert not wait.goes_on(timedelta(0), lasts=False)
-    wait.begin()
-    assert wait.span == 10 * S
-    assert wait.goes_on(4 * S, lasts=False) and wait.span == 4 * S
-    assert not wait.goes_on(timedelta(0), lasts=False)
+    assert not wait.extend(timedelta(0), lasts=False)
+    wait.leave(How.FAILED)
+    assert wait.enter() == 10 * S
+    assert wait.extend(4 * S, lasts=False) and wait.span == 4 * S
+    assert not wait.extend(timedelta(0), lasts=False)
