@@ -9,6 +9,7 @@ from activities.last_record import LastRecord
 from activities.predecessors import PredecessorCheck
 from activities.queue_pauses import QueuePauses
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
+from duetime.runtime.draining import let_polls_return
 from workflows.job import JobWorkflow
 
 #: The job workflow is dynamic: it also answers, readably, for types that do not exist.
@@ -21,6 +22,7 @@ def orchestrator(client: Client, **options: Any) -> Worker:
     Run unsandboxed here: the sandbox's importer costs half of a worker's processor time per job. `options` are those of
     `temporalio.worker.Worker`, in place of ours.
     """
+    let_polls_return()
     ours: dict[str, Any] = {
         "task_queue": ORCHESTRATION_QUEUE,
         "workflows": WORKFLOWS,
