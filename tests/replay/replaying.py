@@ -31,7 +31,7 @@ async def replay(path: Path) -> Exception | None:
 
 
 async def replay_text(text: str) -> Exception | None:
-    # Under its own id, by which a job's `spread` is told.
+    # Its own id, since the spread of a job hangs on it.
     started = json.loads(text)["events"][0]["workflowExecutionStartedEventAttributes"]
     history = WorkflowHistory.from_json(started["workflowId"], text)
     replayer = Replayer(workflows=WORKFLOWS, data_converter=pydantic_data_converter)
