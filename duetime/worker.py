@@ -20,6 +20,7 @@ from duetime.observe.attempts import AttemptMeter, meter_of
 from duetime.registry import announce_patiently, entries_of
 from duetime.runtime.attempt import AttemptRun, Tools
 from duetime.runtime.counters import Counters
+from duetime.runtime.draining import let_polls_return
 from duetime.runtime.stopping import Stop
 from duetime.runtime.watch import LoopWatch
 
@@ -51,6 +52,7 @@ class Worker:
         meter = AttemptMeter(meter_of(client.service_client))
         self._tools = tools = Tools(client, identity, meter, counters=Counters(on_add=meter.happened))
         activities = [as_activity(handler, tools) for handler in self.handlers.values()]
+        let_polls_return(grace)
         self._workers = [
             TemporalWorker(
                 client,

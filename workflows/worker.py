@@ -7,6 +7,7 @@ from activities.last_record import LastRecord
 from activities.predecessors import PredecessorCheck
 from activities.queue_pauses import QueuePauses
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
+from duetime.runtime.draining import let_polls_return
 from workflows.job import JobWorkflow
 
 #: The job workflow is dynamic: it also answers, readably, for types that do not exist.
@@ -18,6 +19,7 @@ def orchestrator(client: Client) -> Worker:
 
     Run unsandboxed here: the sandbox's importer costs half of a worker's processor time per job.
     """
+    let_polls_return()
     return Worker(
         client,
         task_queue=ORCHESTRATION_QUEUE,

@@ -28,6 +28,7 @@ from duetime.handlers import Handler
 from duetime.logs import speak_for
 from duetime.observe.attempts import AttemptMeter
 from duetime.outcomes import Outcome, Reject, RetryAfter, Snooze
+from duetime.runtime import clock
 from duetime.runtime.calls import AttemptCalls
 from duetime.runtime.context import Facts, Job
 from duetime.runtime.counters import Counters
@@ -78,7 +79,7 @@ class Tools:
     running: "set[AttemptRun]" = field(default_factory=set)
 
 
-def last_record(details: Sequence[Any], assignment: Assignment) -> Record:
+def last_record(details: Sequence[Any], assignment: Assignment, now: datetime) -> Record:
     """The record before this attempt: from the last heartbeat of this activity, else as the workflow handed it over.
 
     An attempt left open in it was taken back through Temporal itself (a reset): everything else ends it.
@@ -87,7 +88,7 @@ def last_record(details: Sequence[Any], assignment: Assignment) -> Record:
     record = sign.record if sign else assignment.record
     if record.attempts and record.attempts[-1].outcome is AttemptOutcome.RUNNING:
         last = record.attempts[-1].model_copy(
-            update={"outcome": AttemptOutcome.INTERRUPTED, "finished_at": datetime.now(UTC)}
+            update={"outcome": AttemptOutcome.INTERRUPTED, "finished_at": now}
         )
         record = record.with_attempt(last)
     return record
@@ -100,7 +101,9 @@ class AttemptRun:
         info = activity.info()
         self.handler, self.assignment, self.tools = handler, assignment, tools
         self.retry = Retry.model_validate(assignment.retry)
-        record = last_record(info.heartbeat_details, assignment)
+        #: Times are told by the server's clock, on from the dispatch: this machine's may be wrong.
+        self._dispatched, self._received = info.started_time, clock.now()
+        record = last_record(info.heartbeat_details, assignment, info.started_time)
         self.attempt_number = record.used + 1
         speak_for(assignment.id, self.attempt_number, assignment.kind)
         late_by = None if record.attempts else info.started_time - assignment.due_at
@@ -384,9 +387,12 @@ class AttemptRun:
             category=ApplicationErrorCategory.BENIGN,
         )
 
+    def _now(self) -> datetime:
+        return self._dispatched + timedelta(seconds=clock.now() - self._received)
+
     def _close(self, outcome: AttemptOutcome, error: Error | None = None) -> None:
         self.lease.attempt = self.lease.attempt.model_copy(
-            update={"outcome": outcome, "error": error, "finished_at": datetime.now(UTC)}
+            update={"outcome": outcome, "error": error, "finished_at": self._now()}
         )
         self.meter.ended(outcome)
 
