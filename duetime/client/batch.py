@@ -67,7 +67,7 @@ def chunks(bodies: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
 async def hand_over(sender: Sender, call: Call) -> list[BatchItem]:
     """What became of each job of a batch.
 
-    When a later try may do better with some of them, all are sent again under the same key; what was accepted once stays
+    When a later try may do better with some, all are sent again under the same key; what was accepted once stays
     accepted.
     """
     until = time.monotonic() + sender.patience.total_seconds()
