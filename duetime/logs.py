@@ -26,7 +26,8 @@ _TEXT = "%(asctime)s %(levelname)-7s %(name)s: %(speaker)s%(message)s"
 _HIDDEN = "***"
 #: Shorter ones would blot out ordinary words.
 _SHORTEST_SECRET = 6
-_STANDARD = {*vars(logging.makeLogRecord({})), "message", "asctime", "taskName", "speaker"}
+#: Not what the caller said. (uvicorn says a message once more, in colours.)
+_STANDARD = {*vars(logging.makeLogRecord({})), "message", "asctime", "taskName", "speaker", "color_message"}
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ async def examine_at(settings: Settings) -> Report:
     """The examination of the server that the settings name."""
     try:
         async with asyncio.timeout(_PATIENCE):
-            client = await connect(settings.temporal_target, settings.temporal_namespace)
+            client = await connect(settings.temporal)
     except (RuntimeError, TimeoutError) as fault:
         why = str(fault) or f"nothing in {_PATIENCE:.0f} s"
         return Report.of([unreachable(settings.temporal_target, why)])

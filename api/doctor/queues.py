@@ -34,7 +34,7 @@ def examine_queues(sight: Sight) -> list[Finding]:
         "workflows": seen.orchestration.verdict,
         "queues": _served(seen.queues),
         "kinds": f"jobs of every kind find workers that announced it ({len(_kinds_of(sight))} kinds known)",
-        "jobs": f"{sum(queue.jobs.open for queue in seen.queues):,} open jobs, none overdue",
+        "jobs": f"none of {sum(queue.jobs.open for queue in seen.queues):,} open is overdue",
         "histories": "no job's history grows too long",
     }
     found = []

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from weakref import WeakValueDictionary
 
 from temporalio.client import Client
 
@@ -27,12 +28,12 @@ def said_by(given: str | None, caller: Caller) -> str:
 
 
 class QueueControl:
-    """Changes the limits of queues. The server knows no compare-and-set: of two at once, one waits here; the last of
-    several API instances wins."""
+    """Changes the limits of queues. The server knows no compare-and-set: of two at once on one queue, one waits here;
+    of two API instances, the last one wins."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._one_at_a_time = asyncio.Lock()
+        self._one_at_a_time: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def pause(self, name: str, request: PauseRequest, who: str) -> None:
         """Hands out nothing of this queue until it is resumed. What runs goes on."""
@@ -72,7 +73,8 @@ class QueueControl:
         await self._change(name, change)
 
     async def _change(self, name: str, change: Change) -> None:
-        async with in_time(), self._one_at_a_time:  # Waiting for one's turn counts.
+        turn = self._one_at_a_time.setdefault(name, asyncio.Lock())
+        async with in_time(), turn:  # Waiting for one's turn counts.
             await self._carry_out(name, change)
 
     async def _carry_out(self, name: str, change: Change) -> None:

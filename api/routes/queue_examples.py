@@ -8,7 +8,7 @@ _JOBS = {**_NONE, "scheduled": 12, "queued": 3, "open": 15}
 QUEUE_EXAMPLE: dict[str, Any] = {
     "name": "mail",
     "health": "no_worker",
-    "verdict": "3 jobs have waited for up to 4 m: no worker polls queue `mail`",
+    "verdict": "3 jobs wait, the oldest for 4 min: no worker polls queue `mail`",
     "jobs": _JOBS,
     "approximate": False,
     "oldest_ready_at": "2027-01-15T08:00:00Z",
@@ -50,14 +50,14 @@ _REPORT: dict[str, Any] = {
     "findings": [
         {
             "check": "queues",
-            "severity": "warning",
+            "severity": "error",
             "says": QUEUE_EXAMPLE["verdict"],
             "fix": "start one: python worker.py --queues mail",
         },
         {"check": "server", "severity": "ok", "says": "Temporal 1.32.0 answers", "fix": None},
     ],
-    "severity": "warning",
-    "exit_code": 1,
+    "severity": "error",
+    "exit_code": 2,
 }
 
 #: By the names of the schemas.

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from duetime.contracts.states import State
 from duetime.contracts.view import Answer, ErrorView, Instant
@@ -91,21 +91,6 @@ class Suggestion(Answer):
 
 class WhyView(Answer):
     """Why a job is where it is. With nothing in `blocked` it is on its way, and starts within seconds."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "state": "queued",
-                    "blocked": [
-                        {"reason": "no_worker", "detail": "no worker polls queue `emails`", "queue": "emails"}
-                    ],
-                    "next_change_at": None,
-                    "suggestions": [],
-                }
-            ]
-        }
-    )
 
     state: State
     blocked: list[Blocked]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict, Field, computed_field
+from pydantic import BaseModel, Field, computed_field
 
 
 class Severity(StrEnum):
@@ -31,20 +31,6 @@ class Finding(BaseModel):
 
 class Report(BaseModel):
     """All that was looked at, the worst first."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "findings": [
-                        {"check": "server", "severity": "ok", "says": "Temporal 1.32.0 answers", "fix": None}
-                    ],
-                    "severity": "ok",
-                    "exit_code": 0,
-                }
-            ]
-        }
-    )
 
     findings: list[Finding] = Field(default_factory=list)
 

@@ -1,6 +1,7 @@
 """Lines of a handler name their job; secrets are in none."""
 
 import asyncio
+import contextlib
 import io
 import json
 import logging
@@ -61,17 +62,26 @@ def stream() -> Iterator[io.StringIO]:
     catcher.addFilter(JobFilter())
     catcher.setFormatter(JsonFormatter(Veil()))
     root = logging.getLogger()
-    before = root.level
     root.addHandler(catcher)
-    root.setLevel(logging.DEBUG)
-    names = ("temporalio", "temporalio.activity")
-    levels = [logging.getLogger(name).level for name in names]
-    keep_payloads_out()
-    yield written
+    with levels():
+        root.setLevel(logging.DEBUG)
+        keep_payloads_out()
+        yield written
     root.removeHandler(catcher)
-    root.setLevel(before)
-    for name, level in zip(names, levels, strict=True):
-        logging.getLogger(name).setLevel(level)
+
+
+@contextlib.contextmanager
+def levels() -> Iterator[None]:
+    """Loggers as in a process of its own: what another test set is set again afterwards."""
+    loggers = [logging.getLogger(name) for name in (None, "duetime", "temporalio", "temporalio.activity")]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.NOTSET)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
 
 
 def lines(stream: io.StringIO) -> list[dict[str, Any]]:
@@ -192,13 +202,13 @@ def test_the_settings_know_their_secrets() -> None:
 
 def test_a_process_logs_as_the_settings_say(capsys: pytest.CaptureFixture[str]) -> None:
     root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
+    handlers = list(root.handlers)
     root.handlers.clear()
     try:
-        set_up_logs("info", "json", ["s3cr3t-value"])
-        logging.getLogger("duetime.y").info("the s3cr3t-value")
+        with levels():
+            set_up_logs("info", "json", ["s3cr3t-value"])
+            logging.getLogger("duetime.y").info("the s3cr3t-value")
         written = capsys.readouterr().err
     finally:
         root.handlers[:] = handlers
-        root.setLevel(level)
     assert json.loads(written)["message"] == "the ***"

@@ -12,6 +12,8 @@ from temporalio.client import Client, WorkflowHandle
 
 from duetime import Job, Snooze, handler
 from duetime.contracts.instants import format_instant
+from duetime.contracts.pauses import Note
+from duetime.queue_limit import set_queue_limit
 from tests.support.jobs import (
     NO_WAIT,
     Jobs,
@@ -261,6 +263,22 @@ async def expired_queued(stage: Stage) -> WorkflowHandle:
 @scenario
 async def queue_timeout(stage: Stage) -> WorkflowHandle:
     return await to_its_end(await stage.jobs.start("ok", queue_timeout="1s"))
+
+
+@scenario
+async def outlived_a_pause(stage: Stage) -> WorkflowHandle:
+    """Longer than its `queue_timeout`: the server ends the wait, and the job goes back to it."""
+    await set_queue_limit(stage.client, stage.queue, 0, Note().paused(datetime.now(UTC)))
+    handle = await stage.jobs.start("ok", queue_timeout="1s")
+
+    async def went_back() -> bool:
+        described = await handle.describe()
+        return [found.activity_id for found in described.raw_description.pending_activities] == ["2"]
+
+    await eventually(went_back)
+    await set_queue_limit(stage.client, stage.queue, None, Note())
+    async with stage.worker():
+        return await to_its_end(handle)
 
 
 @scenario
