@@ -308,6 +308,8 @@ class AttemptRun:
         A result is told even if the lease ran out by this worker's own clock: the server takes it only while the
         attempt is still the current one.
         """
+        if self.lease.stop_reason is Stop.LOST:
+            self.tools.counters.add("leases_lost")
         if self.lease.refused:
             self.tools.counters.add("late_results")
             raise asyncio.CancelledError
