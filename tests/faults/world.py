@@ -182,6 +182,7 @@ async def world(
     sheltered: bool = True,
     break_it: str = "",
     grace: str = "2s",
+    concurrency: int = 50,
 ) -> AsyncIterator[World]:
     """Everything ready, of the workers the first `started` (else all); nothing of it is left afterwards.
 
@@ -207,7 +208,9 @@ async def world(
             made.apis.append(_api(env, engine.address, number))
         for number in range(workers):
             proxy = await stack.enter_async_context(proxy_to(engine.address))
-            made.workers.append(_worker(env, proxy, number, grace, sheltered))
+            made.workers.append(
+                _worker(env, proxy, number, sheltered, "--grace", grace, "--concurrency", str(concurrency))
+            )
         if sheltered:
             await stack.enter_async_context(orchestrator(client))
         try:
@@ -241,9 +244,9 @@ def _api(env: dict[str, str], address: str, number: int) -> Api:
     return Api(f"api-{number}", [sys.executable, "-m", module], env | own, port=port)
 
 
-def _worker(env: dict[str, str], proxy: Proxy, number: int, grace: str, sheltered: bool) -> WorkerSlot:
+def _worker(env: dict[str, str], proxy: Proxy, number: int, sheltered: bool, *options: str) -> WorkerSlot:
     argv = [sys.executable, "-m", "tests.faults.worker_program", "--queues", QUEUE, "--allow-commands"]
-    argv += ["--handlers", "tests.faults.handlers", "--concurrency", "50", "--grace", grace]
+    argv += ["--handlers", "tests.faults.handlers", *options]
     argv += ["--no-workflows"] if sheltered else []
     own = {"DUETIME_TEMPORAL_ADDRESS": proxy.address}
     return WorkerSlot(f"worker-{number}", argv, env | own, proxy=proxy)
