@@ -12,6 +12,7 @@ from fastapi.routing import APIRoute
 
 from api.problems import PROBLEM_SCHEMAS, problem_responses
 from api.routes.examples import EXAMPLES
+from api.routes.queue_examples import QUEUE_EXAMPLES
 from duetime.contracts.duration import format_duration, parse_duration
 from duetime.contracts.job import DURATION_DESCRIPTION
 
@@ -61,8 +62,9 @@ def completed(document: Schema) -> Schema:
     for name in _FOREIGN:
         schemas.pop(name, None)
     schemas.update(PROBLEM_SCHEMAS)
-    for name in schemas.keys() & EXAMPLES.keys():
-        schemas[name]["examples"] = EXAMPLES[name]
+    for name, examples in {**EXAMPLES, **QUEUE_EXAMPLES}.items():
+        if name in schemas:
+            schemas[name]["examples"] = examples
     for schema in _inside(schemas):
         if schema.get("description") == DURATION_DESCRIPTION and isinstance(schema.get("default"), str):
             schema["default"] = format_duration(parse_duration(schema["default"]))

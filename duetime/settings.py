@@ -359,13 +359,17 @@ def settings_or_exit() -> Settings:
         exit_process(EXIT_USAGE)
 
 
+#: What clients of the API read, and the fixtures for tests.
+_OF_CLIENTS = frozenset({"URL", "API_KEY", "TEST_URL", "TEST_TEMPORAL"})
+
+
 def unknown_variables(names: Iterable[str]) -> list[str]:
     """One warning for each of `names` that has our prefix and is not a setting."""
     known = [field.upper() for field in Settings.model_fields]
-    warnings = []
+    warnings: list[str] = []
     for name in dict.fromkeys(name.upper() for name in names if name.upper().startswith(PREFIX)):
         short = name.removeprefix(PREFIX)
-        if short not in known:
+        if short not in known and short not in _OF_CLIENTS:
             near = difflib.get_close_matches(short, known, n=1)
             hint = f"did you mean {PREFIX}{near[0]}?" if near else f"known are {', '.join(known_variables())}"
             warnings.append(f"{name} is not a setting and is ignored: {hint}")

@@ -26,6 +26,7 @@ class Carry(Part):
     #: Whether the jobs named in `after` have succeeded already.
     ordered: bool = False
     dependents: list[str] = Field(default_factory=list)
+    ready_at: AwareDatetime | None = None
 
     @classmethod
     def fresh(cls) -> "Carry":

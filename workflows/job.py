@@ -7,8 +7,8 @@ a `View` in the memo tells where the job stands.
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any, NoReturn, assert_never
 
 from temporalio import workflow
@@ -19,8 +19,7 @@ with workflow.unsafe.imports_passed_through():
     from activities.last_record import LAST_RECORD
     from duetime import attributes
     from duetime.contracts import limits
-    from duetime.contracts.instants import parse_instant
-    from duetime.contracts.record import DEPENDENTS, VIEW, Ending, Error, Record, View, cut
+    from duetime.contracts.record import Ending, Error, Record, cut
     from duetime.contracts.states import ErrorType, State
     from duetime.decisions import (
         Again,
@@ -35,14 +34,13 @@ with workflow.unsafe.imports_passed_through():
         after_return,
     )
     from duetime.predecessors import Predecessors
-    from workflows.carry import Change, StopRequest
     from workflows.dispatch import dispatch
-    from workflows.forgiving import forgiving
     from workflows.meters import count_attempt, count_end
-    from workflows.order import DEPENDENT, PREDECESSOR, Dependents, start_check
+    from workflows.order import start_check
     from workflows.phase import DeadlineExceeded, Phase
     from workflows.queue_wait import QueueWait
     from workflows.reading import bad_job, read_end, read_job, read_result
+    from workflows.standing import Standing
 
 #: What a handler gets to clean up when the deadline ends its job.
 _DEADLINE_GRACE = timedelta(seconds=10)
@@ -51,20 +49,15 @@ _ASKING = timedelta(seconds=10)
 
 
 @workflow.defn(dynamic=True)
-class JobWorkflow:
+class JobWorkflow(Standing):
     """Workflow type `Job`. Registered as the queue's dynamic workflow, which is the one kind that the SDK hands its
     arguments as they came: whatever somebody starts here fails readably, and no workflow task can loop on it."""
 
     @workflow.init
     def __init__(self, arguments: Sequence[RawValue]) -> None:
-        self._phase = Phase.WAITING_FOR_DUE
-        self._error: Exception | None = None
-        self._moved = False
-        self._hurry = False
-        self._stop = StopRequest()
+        super().__init__()
         self._handle: workflow.ActivityHandle[RawValue] | None = None
         self._seen = Record()
-        self._dependents = Dependents()
         try:
             self._spec, self._carry = read_job(arguments, workflow.info())
             self._due_at = self._carry.due_at or self._spec.due_at(
@@ -75,7 +68,7 @@ class JobWorkflow:
             return
         self._record = self._carry.record
         self._priority = self._carry.priority or self._spec.priority
-        self._ready_at: datetime | None = None
+        self._ready_at = self._carry.ready_at
         self._queue_wait = QueueWait(self._spec.queue_timeout)
         self._predecessors = Predecessors([] if self._carry.ordered else self._spec.after)
         for dependent in self._carry.dependents:
@@ -130,6 +123,7 @@ class JobWorkflow:
                 "priority": self._priority,
                 "record": self._record,
                 "ordered": True,
+                "ready_at": self._ready_at,
                 "dependents": self._dependents.ids,
             }
         )
@@ -157,8 +151,7 @@ class JobWorkflow:
     async def _until_due(self) -> None:
         self._phase = Phase.WAITING_FOR_DUE
         while (left := self._due_at - workflow.now()) > timedelta(0):
-            due = self._due_at
-            await self._wait(lambda due=due: self._due_at != due, left)
+            await self._unless_moved(lambda: False, left)
 
     async def _back_off(self, step: Again) -> None:
         self._phase, self._hurry = Phase.BACKING_OFF, False
@@ -166,15 +159,23 @@ class JobWorkflow:
         if step.delay > timedelta(0):
             await self._wait(lambda: self._hurry, step.delay)
 
-    async def _wait(self, condition: Any, span: timedelta | None) -> None:
+    async def _wait(self, condition: Callable[[], bool], span: timedelta | None) -> None:
         """Until `condition` or for `span`; the job's deadline cuts it short. `None` waits for ever."""
-        left = self._until_deadline()
-        cut_short = left is not None and (span is None or left < span)
-        try:
-            await workflow.wait_condition(condition, timeout=left if cut_short else span)
-        except TimeoutError:
-            if cut_short:
-                raise DeadlineExceeded from None
+        end = None if span is None else workflow.now() + span
+        while not condition():
+            timeout = self._until_deadline()
+            if end is not None:
+                left = end - workflow.now()
+                timeout = left if timeout is None else min(left, timeout)
+                if left <= timedelta(0):
+                    return
+            await self._unless_moved(condition, timeout)
+
+    async def _unless_moved(self, condition: Callable[[], bool], longest: timedelta | None) -> None:
+        """Until `condition`, for `longest`, or until the job is moved, which moves its deadline too."""
+        due = self._due_at
+        with contextlib.suppress(TimeoutError):
+            await workflow.wait_condition(lambda: condition() or self._due_at != due, timeout=longest)
 
     def _until_deadline(self) -> timedelta | None:
         """What is left until the job's deadline, if it has one; raises when that is over."""
@@ -316,80 +317,3 @@ class JobWorkflow:
             return
         found = attributes.of_job(self._spec, self._due_at)
         workflow.upsert_search_attributes([pair.key.value_set(pair.value) for pair in found])
-
-    def _publish(
-        self,
-        *,
-        next_attempt_at: datetime | None = None,
-        reason: str | None = None,
-        error: Error | None = None,
-    ) -> None:
-        view = View(
-            due_at=self._due_at,
-            ready_at=self._ready_at,
-            priority=self._priority,
-            next_attempt_at=next_attempt_at,
-            reason=reason,
-            record=self._record,
-            error=error,
-        )
-        workflow.upsert_memo({VIEW: view.compact()})
-
-    @workflow.signal(name="stop")
-    @forgiving
-    def stop(self, request: dict[str, Any]) -> None:
-        """How a cancellation that follows is to be carried out."""
-        self._stop = StopRequest.model_validate(request)
-
-    @workflow.signal(name=DEPENDENT)
-    @forgiving
-    def add_dependent(self, job_id: str) -> None:
-        """Another job waits for this one. Who ends this job from outside finds it in the memo."""
-        self._dependents.add(job_id)
-        workflow.upsert_memo({DEPENDENTS: self._dependents.ids})
-
-    @workflow.signal(name=PREDECESSOR)
-    @forgiving
-    def predecessor_ended(self, told: dict[str, str]) -> None:
-        """A job that this one waits for has ended."""
-        if self._error is None:
-            self._predecessors.learn({told["id"]: State(told["state"])})
-
-    @workflow.update(name="move", unfinished_policy=workflow.HandlerUnfinishedPolicy.ABANDON)
-    async def move(self, change: dict[str, Any]) -> None:
-        """Another due time or priority; refused with `TooLate` once neither matters any more."""
-        wanted = Change.model_validate(change)
-        if wanted.priority is not None:
-            self._priority = wanted.priority
-        if wanted.run_at is not None:
-            self._due_at = parse_instant(wanted.run_at)
-            workflow.upsert_search_attributes([attributes.DUE_AT.value_set(self._due_at)])
-            self._moved = self._phase is Phase.DISPATCHED
-        self._publish()
-        await workflow.wait_condition(lambda: not self._moved)
-        if self._phase is Phase.ENDING:
-            raise ApplicationError("the job was being finished", type="TooLate", non_retryable=True)
-
-    @move.validator
-    def _can_move(self, change: dict[str, Any]) -> None:
-        wanted = Change.model_validate(change)
-        if wanted.run_at and parse_instant(wanted.run_at) - workflow.now() > limits.FURTHEST_RUN_AT:
-            raise ValueError("run_at: more than five years ahead")
-        self._refuse_unless(Phase.WAITING_FOR_DUE, Phase.DISPATCHED)
-
-    @workflow.update(name="run_now")
-    def run_now(self) -> None:
-        """Start a scheduled job, or the next attempt of one that waits for it."""
-        if self._phase is Phase.WAITING_FOR_DUE:
-            self._due_at = min(self._due_at, workflow.now())
-            workflow.upsert_search_attributes([attributes.DUE_AT.value_set(self._due_at)])
-            self._publish()
-        self._hurry = True
-
-    @run_now.validator
-    def _can_run_now(self) -> None:
-        self._refuse_unless(Phase.WAITING_FOR_DUE, Phase.BACKING_OFF)
-
-    def _refuse_unless(self, *phases: Phase) -> None:
-        if self._error is not None or self._phase not in phases:
-            raise ApplicationError("too late for that", type="TooLate", non_retryable=True)

@@ -1,5 +1,7 @@
 """The worker of the orchestration plane: runs our workflows on the queue `duetime`."""
 
+from typing import Any
+
 from temporalio.client import Client
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
@@ -14,17 +16,22 @@ from workflows.job import JobWorkflow
 WORKFLOWS = [JobWorkflow]
 
 
-def orchestrator(client: Client) -> Worker:
+def orchestrator(client: Client, **options: Any) -> Worker:
     """A worker for our own reviewed workflows, which the replay tests hold to determinism *with* the sandbox.
 
-    Run unsandboxed here: the sandbox's importer costs half of a worker's processor time per job.
+    Run unsandboxed here: the sandbox's importer costs half of a worker's processor time per job. `options` are those of
+    `temporalio.worker.Worker`, in place of ours.
     """
     let_polls_return()
-    return Worker(
-        client,
-        task_queue=ORCHESTRATION_QUEUE,
-        workflows=WORKFLOWS,
-        activities=[PredecessorCheck(client).check, LastRecord(client).read, QueuePauses(client).measure],
-        max_concurrent_activities=200,
-        workflow_runner=UnsandboxedWorkflowRunner(),
-    )
+    ours: dict[str, Any] = {
+        "task_queue": ORCHESTRATION_QUEUE,
+        "workflows": WORKFLOWS,
+        "activities": [
+            PredecessorCheck(client).check,
+            LastRecord(client).read,
+            QueuePauses(client).measure,
+        ],
+        "max_concurrent_activities": 200,
+        "workflow_runner": UnsandboxedWorkflowRunner(),
+    }
+    return Worker(client, **(ours | options))

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from temporalio.client import Client
 
-from api.patience import answer_in_time
+from api.patience import in_time
 from api.security.caller import Caller
 from duetime.contracts.pauses import Note
 from duetime.contracts.queues import PauseRequest, RateRequest
@@ -72,8 +72,8 @@ class QueueControl:
         await self._change(name, change)
 
     async def _change(self, name: str, change: Change) -> None:
-        async with self._one_at_a_time:
-            await answer_in_time(self._carry_out(name, change))
+        async with in_time(), self._one_at_a_time:  # Waiting for one's turn counts.
+            await self._carry_out(name, change)
 
     async def _carry_out(self, name: str, change: Change) -> None:
         before = await queue_limit(self._client, name)

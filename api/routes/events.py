@@ -48,6 +48,7 @@ class EventStream(StreamingResponse):
 @router.get(
     "/{job_id}/events",
     summary="Follow a job",
+    operation_id="followJob",
     description="Server-Sent Events: `state` and `progress` with the job's summary, `done` with the whole job. The "
     "first one comes at once. `Last-Event-ID` leaves out what was seen; after `done` it is answered `204`, upon which "
     "browsers do not come back.",

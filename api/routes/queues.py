@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path
 
+from api.patience import in_time
 from api.problems import Problem
 from api.queues.control import said_by
 from api.queues.manager import Queues, queues_of
@@ -53,8 +54,9 @@ async def read_queue(name: Name, queues: Manager) -> QueueView:
 )
 @needs(Scope.OPERATE)
 async def pause_queue(name: Name, why: PauseRequest, queues: Manager, caller: WhoCalls) -> QueueView:
-    await queues.control.pause(name, why, who=said_by(why.by, caller))
-    return await queues.one(name)
+    async with in_time():
+        await queues.control.pause(name, why, who=said_by(why.by, caller))
+        return await queues.one(name)
 
 
 @router.post(
@@ -65,8 +67,9 @@ async def pause_queue(name: Name, why: PauseRequest, queues: Manager, caller: Wh
 async def resume_queue(
     name: Name, queues: Manager, caller: WhoCalls, who: ResumeRequest | None = None
 ) -> QueueView:
-    await queues.control.resume(name, who=said_by(who.by if who else None, caller))
-    return await queues.one(name)
+    async with in_time():
+        await queues.control.resume(name, who=said_by(who.by if who else None, caller))
+        return await queues.one(name)
 
 
 @router.put(
@@ -75,5 +78,6 @@ async def resume_queue(
 )
 @needs(Scope.OPERATE)
 async def set_queue_rate(name: Name, wanted: RateRequest, queues: Manager, caller: WhoCalls) -> QueueView:
-    await queues.control.limit(name, wanted, who=said_by(wanted.by, caller))
-    return await queues.one(name)
+    async with in_time():
+        await queues.control.limit(name, wanted, who=said_by(wanted.by, caller))
+        return await queues.one(name)

@@ -113,6 +113,8 @@ async def is_in(http: Client, job_id: str, state: State) -> bool:
         (("worker", "tests.cli.handlers", "--grace", "soon"), "--grace: not a duration"),
         (("worker", "tests.cli.handlers", "--queues", ","), "--queues: name one at least"),
         (("worker", "tests.cli.handlers", "--log-level", "loud"), "--log-level: 'loud' is not"),
+        (("worker", "tests.cli.handlers", "--temporal", "here"), "--temporal: 'here' is no HOST:PORT"),
+        (("worker", "tests.cli.handlers", "--tls-cert", "x.pem"), "--tls-cert and --tls-key go together"),
         (("worker",), "MODULE"),
     ],
 )

@@ -133,6 +133,10 @@ def test_no_far_fetched_guess() -> None:
     assert "known are DUETIME_TEMPORAL_ADDRESS" in warning
 
 
+def test_variables_of_clients_are_not_ours_to_warn_of() -> None:
+    assert unknown_variables(["DUETIME_URL", "DUETIME_API_KEY"]) == []
+
+
 def test_every_setting_is_documented_and_nothing_else_is() -> None:
     rows = re.findall(
         r"^\| `(DUETIME_\w+)` \| (.*?) \|", (ROOT / "docs/settings.md").read_text(), re.MULTILINE

@@ -7,6 +7,7 @@ hashes: code that walks over a set decides otherwise there.
 """
 
 import asyncio
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -29,8 +30,10 @@ async def replay(path: Path) -> Exception | None:
     return await replay_text(await asyncio.to_thread(path.read_text))
 
 
-async def replay_text(text: str, workflow_id: str = "replayed") -> Exception | None:
-    history = WorkflowHistory.from_json(workflow_id, text)
+async def replay_text(text: str) -> Exception | None:
+    # Its own id, since the spread of a job hangs on it.
+    started = json.loads(text)["events"][0]["workflowExecutionStartedEventAttributes"]
+    history = WorkflowHistory.from_json(started["workflowId"], text)
     replayer = Replayer(workflows=WORKFLOWS, data_converter=pydantic_data_converter)
     result = await replayer.replay_workflow(history, raise_on_replay_failure=False)
     return result.replay_failure

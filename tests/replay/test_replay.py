@@ -8,17 +8,13 @@ from pathlib import Path
 
 import pytest
 from temporalio.contrib.pydantic import pydantic_data_converter
-from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
-from activities.last_record import LastRecord
-from activities.predecessors import PredecessorCheck
-from duetime.contracts.limits import ORCHESTRATION_QUEUE
 from duetime.engine import EmbeddedEngine, EngineConfig
 from tests.replay.record import HISTORIES, VERSION
 from tests.replay.replaying import recorded, replay, replay_text
 from tests.replay.scenarios import SCENARIOS, Stage
-from workflows.worker import WORKFLOWS
+from workflows.worker import orchestrator
 
 ROOT = Path(__file__).parents[2]
 
@@ -65,15 +61,8 @@ async def test_the_workflows_run_in_the_sandbox_and_without_a_cache() -> None:
     """Every workflow task replays its job from the start; a library that the sandbox refuses would show here."""
     async with EmbeddedEngine(EngineConfig(ui_port=None)) as engine:
         client = await engine.client(data_converter=pydantic_data_converter)
-        worker = Worker(
-            client,
-            task_queue=ORCHESTRATION_QUEUE,
-            workflows=WORKFLOWS,
-            activities=[PredecessorCheck(client).check, LastRecord(client).read],
-            workflow_runner=SandboxedWorkflowRunner(),
-            max_cached_workflows=0,
-        )
-        async with worker:
+        strict = {"workflow_runner": SandboxedWorkflowRunner(), "max_cached_workflows": 0}
+        async with orchestrator(client, **strict):
             ended = await asyncio.gather(*(play(Stage.new(client)) for play in SCENARIOS.values()))
         for name, handle in zip(SCENARIOS, ended, strict=True):
             events = (await handle.fetch_history()).events

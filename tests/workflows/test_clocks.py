@@ -2,11 +2,13 @@
 
 import asyncio
 import time
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from temporalio.client import Client, WorkflowExecutionStatus
 
 from duetime import Job, Snooze, attributes, handler
+from duetime.contracts.instants import format_instant
 from tests.support.jobs import NO_WAIT, Jobs, Outcome, outcome_of
 from tests.support.workers import serving
 
@@ -125,3 +127,19 @@ async def test_the_deadline_counts_from_the_due_time(jobs: Jobs, client: Client)
 
     async with serving(client, jobs.queue, ok):
         assert (await jobs.run("ok", delay="2s", deadline="1s")).result == "in time"
+
+
+async def test_moving_a_job_moves_its_deadline(jobs: Jobs, client: Client) -> None:
+    @handler("ok")
+    async def ok(payload: dict[str, Any], job: Job) -> str:
+        return "in time"
+
+    async with serving(client, jobs.queue, ok):
+        first = await jobs.start("ok", delay="4s")
+        second = await jobs.start("ok", after=[first.id], deadline="3s")
+        later = format_instant(datetime.now(UTC) + timedelta(hours=1))
+        await second.execute_update("move", {"run_at": later})
+        assert (await outcome_of(first)).result == "in time"
+        assert (await second.describe()).status is WorkflowExecutionStatus.RUNNING
+        await second.execute_update("run_now")
+        assert (await outcome_of(second)).result == "in time"
