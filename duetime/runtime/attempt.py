@@ -192,6 +192,8 @@ class AttemptRun:
         except Exception as error:  # a validator of the model's own
             raise self.verdict.failure(describe(error)) from None
         end = await self._under_lease(argument)
+        if self.lease.stop_reason is Stop.LOST:
+            self.tools.counters.add("leases_lost")
         if self.lease.refused:
             self.tools.counters.add("late_results")
             raise asyncio.CancelledError
