@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format lock runtime tools
+.PHONY: help run test faults check format lock runtime tools
 
 help:  ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s%s\n", $$1, $$2 }' Makefile
@@ -14,6 +14,9 @@ run: runtime  ## Start the embedded Temporal server, a worker and the API, until
 
 test: tools  ## Run the tests; some of them only: make test ARGS="tests/test_house.py -k wheel"
 	@$(BIN)/python -m pytest -n 2 $(ARGS)
+
+faults: tools  ## The long fault suite, half an hour; DUETIME_FAULT_SEED repeats a run
+	@$(BIN)/python -m pytest -s -m faults tests/faults tests/fencing $(ARGS)
 
 check: tools  ## Formatting, lint, types and the direction of imports
 	$(BIN)/ruff format --check

@@ -96,6 +96,10 @@ class Worker:
         finally:
             grace.cancel()
             await self._running.__aexit__(kind, error, trace)
+            if counted := ", ".join(
+                f"{name} {count}" for name, count in self.counters.snapshot().items() if count
+            ):
+                log.info("counted: %s", counted)
 
     async def _end_of_grace(self) -> None:
         """The SDK tells its activities too, but only those that it has told nothing else before."""

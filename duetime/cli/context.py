@@ -42,9 +42,11 @@ class Connection:
     url: str | None = None
     api_key_file: Path | None = None
     timeout: str = "30s"
+    verbose: int = 0
 
     def client(self) -> SyncClient:
         """A client; `BadSetting` says which option or variable cannot be."""
+        _set_up_logs(self.verbose)
         key = None if self.api_key_file is None else _key_in(self.api_key_file)
         return SyncClient(self.url, api_key=key, timeout=self.timeout)
 
@@ -99,7 +101,7 @@ def tell_end(job: JobView, output: Output) -> int:
     return BY_STATE[job.state]
 
 
-def set_up_logs(verbose: int) -> None:
+def _set_up_logs(verbose: int) -> None:
     """What goes on, on standard error: warnings; `-v` repetitions; `-vv` everything."""
     level = [logging.WARNING, logging.INFO, logging.DEBUG][min(verbose, 2)]
     logging.basicConfig(level=logging.WARNING, format="duetime: %(message)s", stream=sys.stderr, force=True)

@@ -13,7 +13,7 @@ from typer.exceptions import Abort, TyperException
 from typer.exceptions import Exit as TyperExit
 
 from duetime.cli import commands, reading, submit, worker
-from duetime.cli.context import Connection, complain, set_up_logs
+from duetime.cli.context import Connection, complain
 from duetime.cli.exits import Exit, ReaderGone, code_of, lines_of
 from duetime.errors import DuetimeError
 
@@ -74,8 +74,7 @@ def _before(
     verbose: Annotated[int, typer.Option("-v", "--verbose", count=True, help="Tell more; twice: all.")] = 0,
     _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
 ) -> None:
-    set_up_logs(verbose)
-    context.obj = Connection(url, api_key_file, timeout)
+    context.obj = Connection(url, api_key_file, timeout, verbose)
 
 
 app.command("submit")(submit.submit)

@@ -1,11 +1,19 @@
 """Many submissions in few calls."""
 
+import asyncio
 import json
+import random
+import time
 from collections.abc import Iterable, Iterator
+from datetime import timedelta
 from typing import Any
 
 from pydantic import BaseModel
 
+from duetime.client.answer import read
+from duetime.client.call import Call
+from duetime.client.patience import PASSING, Fate, wait_before_repeat
+from duetime.client.sender import Sender
 from duetime.contracts import limits
 from duetime.contracts.problem import ProblemView
 from duetime.contracts.view import JobView
@@ -54,3 +62,26 @@ def chunks(bodies: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
         size += length
     if chunk:
         yield chunk
+
+
+async def hand_over(sender: Sender, call: Call) -> list[BatchItem]:
+    """What became of each job of a batch.
+
+    When a later try may do better with some, all are sent again under the same key; what was accepted once stays
+    accepted.
+    """
+    until = time.monotonic() + sender.patience.total_seconds()
+    tries = 0
+    items: list[BatchItem] = []
+    while True:
+        answered = read(BatchAnswer, await sender.send(call)).jobs
+        items = [
+            old if old.job is not None else new for old, new in zip(items or answered, answered, strict=True)
+        ]
+        left = timedelta(seconds=until - time.monotonic())
+        tries += 1
+        chance = random.random()  # noqa: S311
+        wait = wait_before_repeat(Fate.UNKNOWN, call.repeat, tries, left, chance, None)
+        if wait is None or not any(item.status in PASSING for item in items):
+            return items
+        await asyncio.sleep(wait.total_seconds())

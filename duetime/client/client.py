@@ -12,7 +12,7 @@ from pydantic import Field
 
 from duetime.client.address import find_address
 from duetime.client.answer import read
-from duetime.client.batch import BatchAnswer, BatchItem, chunks
+from duetime.client.batch import BatchItem, chunks, hand_over
 from duetime.client.call import Call, Repeat, job_path
 from duetime.client.connections import Connections
 from duetime.client.events import JobEvent, Listener
@@ -139,7 +139,7 @@ class Client:
         for number, chunk in enumerate(chunks(bodies)):
             part = key if number == 0 else f"{key}+{number}"
             call = Call("POST", "/v1/jobs:batch", body={"jobs": chunk}, key=part)
-            items += read(BatchAnswer, await self._sender.send(call)).jobs
+            items += await hand_over(self._sender, call)
         return items
 
     async def run(

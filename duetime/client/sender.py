@@ -35,11 +35,11 @@ class Sender:
     def __init__(self, url: str, connections: Connections, patience: timedelta) -> None:
         self._url = url
         self._connections = connections
-        self._patience = patience
+        self.patience = patience
 
     async def send(self, call: Call) -> httpx2.Response:
         """A successful answer, read to its end; an `ApiError` otherwise."""
-        until = time.monotonic() + (self._patience + call.wait).total_seconds()
+        until = time.monotonic() + (self.patience + call.wait).total_seconds()
         tries = 0
         while True:
             left = timedelta(seconds=until - time.monotonic())

@@ -2,32 +2,26 @@
 
 import asyncio
 import contextlib
-import dataclasses
 import json
 import logging
-import random
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import ValidationError
 from temporalio import activity
 from temporalio.client import Client
 from temporalio.common import MetricMeter
-from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
+from temporalio.exceptions import ApplicationError
 
-from duetime.backoff import retry_delay
-from duetime.contracts import limits
 from duetime.contracts.job import Retry
-from duetime.contracts.json_value import JsonValueError, check_json
-from duetime.contracts.record import Assignment, Attempt, Done, Error, Record, Sign, read_sign
+from duetime.contracts.record import Assignment, Attempt, Record, read_sign
 from duetime.contracts.states import AttemptOutcome, ErrorType
 from duetime.handlers import Handler
 from duetime.logs import speak_for
 from duetime.observe.attempts import AttemptMeter
-from duetime.outcomes import Outcome, Reject, RetryAfter, Snooze
 from duetime.runtime import clock
 from duetime.runtime.calls import AttemptCalls
 from duetime.runtime.context import Facts, Job
@@ -38,7 +32,6 @@ from duetime.runtime.execution import (
     Execution,
     LoopExecution,
     Raised,
-    Returned,
     ThreadExecution,
     end_of,
 )
@@ -46,22 +39,12 @@ from duetime.runtime.failures import describe, invalid_payload
 from duetime.runtime.keeper import Keeper
 from duetime.runtime.lease import Lease, LeaseLost
 from duetime.runtime.stopping import Stop, reason_of
+from duetime.runtime.verdict import Verdict
 
 log = logging.getLogger("duetime.attempt")
 
-#: How the failures that hand an attempt back to the workflow are called in the Temporal Web UI. Nothing depends on
-#: these names: a handler's own exceptions may bear them too.
-_NAMES = {
-    AttemptOutcome.INTERRUPTED: "Interrupted",
-    AttemptOutcome.SNOOZED: "Snoozed",
-    AttemptOutcome.CANCELLED: "Cancelled",
-    AttemptOutcome.TIMED_OUT: ErrorType.ATTEMPT_TIMEOUT,
-    AttemptOutcome.LEASE_LOST: ErrorType.LEASE_LOST,
-}
 #: Seconds a handler that lost its lease, its time or its worker may take to clean up.
 CLEAN_UP = 5.0
-#: A next delay of zero is none to the server, which then takes its own.
-_SOONEST = timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True)
@@ -100,14 +83,12 @@ class AttemptRun:
     def __init__(self, handler: Handler, assignment: Assignment, tools: Tools) -> None:
         info = activity.info()
         self.handler, self.assignment, self.tools = handler, assignment, tools
-        self.retry = Retry.model_validate(assignment.retry)
-        #: Times are told by the server's clock, on from the dispatch: this machine's may be wrong.
-        self._dispatched, self._received = info.started_time, clock.now()
         record = last_record(info.heartbeat_details, assignment, info.started_time)
         self.attempt_number = record.used + 1
         speak_for(assignment.id, self.attempt_number, assignment.kind)
         late_by = None if record.attempts else info.started_time - assignment.due_at
         self.meter = tools.meter.of(assignment.kind, assignment.queue, late_by)
+        received = clock.now()
         attempt = Attempt(
             number=record.next_number,
             fencing_token=record.token_at(info.started_time),
@@ -117,13 +98,9 @@ class AttemptRun:
         )
         self.age = (datetime.now(UTC) - info.started_time).total_seconds()
         self.calls = AttemptCalls(tools.client, info.task_token)
-        #: The record for the next attempt, when the server itself starts that.
-        self.last_words: Sign | None = None
         self.execution: Execution | None = None
         self._overslept = False
         most = info.retry_policy.maximum_attempts if info.retry_policy else 0
-        #: A pause through Temporal uses up one of the server's attempts, none of ours: the workflow goes on then.
-        self._is_servers_last = 0 < most <= info.attempt
         self.lease = Lease(
             self.calls,
             assignment.lease,
@@ -133,6 +110,15 @@ class AttemptRun:
             age=0.0 if self._needs_asking() else max(0.0, self.age),
             job_id=assignment.id,
             counters=tools.counters,
+        )
+        self.verdict = Verdict(
+            self.lease,
+            self.meter,
+            Retry.model_validate(assignment.retry),
+            self.attempt_number,
+            # By the server's clock, on from the dispatch: this machine's may be wrong.
+            now=lambda: info.started_time + timedelta(seconds=clock.now() - received),
+            is_servers_last=0 < most <= info.attempt,
         )
 
     @property
@@ -162,7 +148,7 @@ class AttemptRun:
             error = failure
         else:
             return lambda limit: self.calls.complete(result, limit)
-        words = self.last_words.compact() if self.last_words else None
+        words = self.verdict.last_words.compact() if self.verdict.last_words else None
         return lambda limit: self.calls.fail(error, words, limit)
 
     async def _tell(self, say: Callable[[timedelta], Awaitable[None]] | None) -> None:
@@ -200,10 +186,18 @@ class AttemptRun:
             # As JSON, which strict models read dates and the like from.
             argument = self.handler.payload.validate_json(json.dumps(payload))
         except ValidationError as error:
-            raise self._failure(invalid_payload(self.handler.kind, error, payload), final=True) from None
+            raise self.verdict.failure(
+                invalid_payload(self.handler.kind, error, payload), final=True
+            ) from None
         except Exception as error:  # a validator of the model's own
-            raise self._failure(describe(error)) from None
-        return self._answer(await self._under_lease(argument))
+            raise self.verdict.failure(describe(error)) from None
+        end = await self._under_lease(argument)
+        if self.lease.stop_reason is Stop.LOST:
+            self.tools.counters.add("leases_lost")
+        if self.lease.refused:
+            self.tools.counters.add("late_results")
+            raise asyncio.CancelledError
+        return self.verdict.answer(end)
 
     def _needs_asking(self) -> bool:
         """A frozen worker wakes with tasks it took long ago. (A wrong clock asks too often, and that is all.)"""
@@ -301,106 +295,3 @@ class AttemptRun:
                 return Raised(asyncio.CancelledError())
             self.lease.stop(Stop.TIMED_OUT)
         return end_of(execution)
-
-    def _answer(self, end: End) -> dict[str, Any]:
-        """What the end means: the handler's success counts first, then why it was stopped, then its error.
-
-        A result is told even if the lease ran out by this worker's own clock: the server takes it only while the
-        attempt is still the current one.
-        """
-        if self.lease.refused:
-            self.tools.counters.add("late_results")
-            raise asyncio.CancelledError
-        if isinstance(end, Returned):
-            return self._success(end.value)
-        error = end.error if isinstance(end, Raised) else asyncio.CancelledError()
-        self.meter.raised(error)
-        match self.lease.stop_reason:
-            case Stop.LOST:
-                raise self._hand_back(AttemptOutcome.LEASE_LOST)
-            case Stop.TIMED_OUT:
-                raise self._hand_back(AttemptOutcome.TIMED_OUT)
-            case Stop.CANCELLED:
-                raise self._hand_back(AttemptOutcome.CANCELLED)
-            case Stop.TAKEN_BACK:
-                self._close(AttemptOutcome.INTERRUPTED)
-                self.last_words = self.lease.sign()
-                raise ApplicationError(
-                    "paused or reset through Temporal", type="TakenBack", next_retry_delay=_SOONEST
-                )
-            # What the handler says on purpose counts also when its worker shuts down.
-            case Stop.SHUTDOWN if not isinstance(error, Outcome):
-                raise self._hand_back(AttemptOutcome.INTERRUPTED)
-        raise self._verdict(error)
-
-    def _verdict(self, error: BaseException) -> ApplicationError:
-        match error:
-            case Snooze():
-                return self._hand_back(AttemptOutcome.SNOOZED, delay=error.delay.total_seconds())
-            case RetryAfter():
-                return self._failure(describe(error), delay=error.delay)
-            case Reject():
-                return self._failure(describe(error), final=True)
-            case ApplicationError():  # as Temporal's own users raise it
-                return self._failure(describe(error), final=error.non_retryable, delay=error.next_retry_delay)
-        return self._failure(describe(error))
-
-    def _success(self, value: Any) -> dict[str, Any]:
-        try:
-            result = plain(value)
-            check_json(result, limits.RESULT_BYTES)
-        except Exception as fault:
-            said = fault.about("the result") if isinstance(fault, JsonValueError) else None
-            message = said or f"the result: {describe(fault).message}"
-            error = Error(type=ErrorType.INVALID_RESULT, message=message)
-            raise self._failure(error, final=True) from None
-        self._close(AttemptOutcome.SUCCEEDED)
-        return Done(record=self.lease.sign().record, result=result).compact()
-
-    def _failure(
-        self, error: Error, *, final: bool = False, delay: timedelta | None = None
-    ) -> ApplicationError:
-        """A failed attempt: the server waits and tries again, unless it is the last."""
-        self._close(AttemptOutcome.FAILED, error)
-        final = (
-            final or self.attempt_number >= self.retry.max_attempts or error.type in self.retry.non_retryable
-        )
-        sign = self.lease.sign()
-        if final:
-            return ApplicationError(error.message, sign.compact(), type=error.type, non_retryable=True)
-        wait = retry_delay(self.retry, self.attempt_number, random.random()) if delay is None else delay  # noqa: S311
-        if self._is_servers_last:
-            words = Sign(record=sign.record, delay=wait.total_seconds()).compact()
-            return ApplicationError(error.message, words, type=error.type, non_retryable=True)
-        self.last_words = sign
-        return ApplicationError(error.message, type=error.type, next_retry_delay=max(wait, _SOONEST))
-
-    def _hand_back(self, outcome: AttemptOutcome, delay: float | None = None) -> ApplicationError:
-        """The attempt ends without the server's own retry: the workflow decides what is next."""
-        self._close(outcome)
-        sign = Sign(record=self.lease.sign().record, delay=delay).compact()
-        return ApplicationError(
-            f"attempt {outcome}",
-            sign,
-            type=_NAMES[outcome],
-            non_retryable=True,
-            category=ApplicationErrorCategory.BENIGN,
-        )
-
-    def _now(self) -> datetime:
-        return self._dispatched + timedelta(seconds=clock.now() - self._received)
-
-    def _close(self, outcome: AttemptOutcome, error: Error | None = None) -> None:
-        self.lease.attempt = self.lease.attempt.model_copy(
-            update={"outcome": outcome, "error": error, "finished_at": self._now()}
-        )
-        self.meter.ended(outcome)
-
-
-def plain(value: Any) -> Any:
-    """A handler's return value as JSON: models and dataclasses as objects, everything else as it is."""
-    if isinstance(value, BaseModel):
-        return value.model_dump(mode="json", warnings=False)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return TypeAdapter(type(value)).dump_python(value, mode="json", warnings=False)
-    return value

@@ -104,8 +104,6 @@ class Lease:
             if self.stop_reason is not None and reason.value <= self.stop_reason.value:
                 return
             self.stop_reason = reason
-        if reason is Stop.LOST:
-            self._counters.add("leases_lost")
         self.on_stop()
 
     async def keep(self) -> None:

@@ -51,6 +51,7 @@ async def test_a_job_goes_through_a_real_api(
     client: TemporalClient,
     queue: str,
     job_id: str,
+    tmp_path: Path,
 ) -> None:
     worker = await start(
         *(
@@ -88,10 +89,17 @@ async def test_a_job_goes_through_a_real_api(
         assert code == 0
         assert re.search(r"attempt 1  succeeded after ", out)
         # A handler that runs when the worker is stopped finishes first.
-        await call("submit", "cli.slow", "--id", f"{job_id}-slow", "-q", queue, settings=settings)
+        until = tmp_path / "until"
+        payload = json.dumps({"until": str(until)})
+        await call(
+            "submit", "cli.slow", "-p", payload, "--id", f"{job_id}-slow", "-q", queue, settings=settings
+        )
         async with Client(api_url) as http:
             await eventually(lambda: is_in(http, f"{job_id}-slow", State.RUNNING))
             worker.send_signal(signal.SIGTERM)
+            assert worker.stderr is not None
+            await asyncio.wait_for(worker.stderr.readuntil(b"stopping: running handlers get 30s"), 60)
+            until.touch()
             _, said = await worker.communicate()
             assert worker.returncode == 0, said.decode()
             assert (await http.wait_for(f"{job_id}-slow", "30s")).state is State.SUCCEEDED

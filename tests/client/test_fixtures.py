@@ -33,16 +33,17 @@ def test_the_fake(duetime_fake):
         assert client.run("fixture.double", {"value": 2}, delay="100d") == 4
 
 def test_the_real_one(duetime_worker, duetime_sync_client):
-    queue = duetime_worker(double)
+    queue = duetime_worker(double, other)
     job = duetime_sync_client.submit("fixture.double", {"value": 21}, queue=queue)
     assert (job.max_attempts, job.warnings) == (2, [])
     assert duetime_sync_client.wait_for(job.id, "30s").result == 42
 
 def test_the_real_one_from_asyncio(duetime_worker, duetime_client):
-    assert duetime_worker(double) == duetime_worker(double) != duetime_worker(other)
+    queue = duetime_worker(double, other)
+    assert duetime_worker(other, double) == queue
     async def test():
         async with duetime_client as client:
-            return await client.run("fixture.other", queue=duetime_worker(other), wait="30s")
+            return await client.run("fixture.other", queue=queue, wait="30s")
     assert asyncio.run(test()) == "other"
 
 def test_the_engine(duetime_engine, duetime_service):

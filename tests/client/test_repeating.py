@@ -95,6 +95,27 @@ async def test_a_batch_is_repeated_under_one_key(server: Server) -> None:
     assert len({seen.headers["idempotency-key"] for seen in flaky.seen}) == 1
 
 
+async def test_jobs_of_a_batch_that_were_not_tried_are_tried_again(server: Server) -> None:
+    away = {"status": 503, "problem": {"status": 503, "type": "x", "title": "x", "detail": "x"}}
+    mine = {"status": 201, "job": {**JOB, "id": "first"}}
+    replayed = {"status": 200, "job": {**JOB, "id": "first"}}
+    flaky, client = await server(
+        Reply(207, {"jobs": [mine, away]}), Reply(207, {"jobs": [replayed, {"status": 201, "job": JOB}]})
+    )
+    items = await client.batch([{"kind": "noop"}, {"kind": "noop"}])
+    assert [item.status for item in items] == [201, 201]
+    assert len({seen.headers["idempotency-key"] for seen in flaky.seen}) == 1
+    assert flaky.seen[0].body == flaky.seen[1].body
+
+
+async def test_a_batch_that_stays_half_done_says_which_half(server: Server) -> None:
+    away = {"status": 503, "problem": {"status": 503, "type": "x", "title": "x", "detail": "x"}}
+    _, client = await server(Reply(207, {"jobs": [{"status": 201, "job": JOB}, away]}), timeout="300ms")
+    done, undone = await client.batch([{"kind": "noop"}, {"kind": "noop"}])
+    assert done.accepted().id == "job-1"
+    assert isinstance(undone.error, errors.Unavailable)
+
+
 COMMANDS: dict[str, Callable[[Client], Coroutine[Any, Any, Any]]] = {
     "run_now": lambda client: client.run_now("job-1"),
     "retry": lambda client: client.retry("job-1"),

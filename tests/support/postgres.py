@@ -105,13 +105,18 @@ def eventually(fact: Callable[[], object], what: str) -> None:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
+    skip_without_postgres()
+    with running_postgres() as server:
+        yield server
+
+
+def skip_without_postgres() -> None:
+    """Skips the test where there is no PostgreSQL; fails it in CI."""
     missing = _what_is_missing()
     if missing and os.environ.get("CI") == "true":
         pytest.fail(f"CI must run the PostgreSQL tests, but {missing}")
     if missing:
         pytest.skip(f"no PostgreSQL server here: {missing}")
-    with running_postgres() as server:
-        yield server
 
 
 @contextmanager
