@@ -268,17 +268,20 @@ async def queue_timeout(stage: Stage) -> WorkflowHandle:
 @scenario
 async def outlived_a_pause(stage: Stage) -> WorkflowHandle:
     """Longer than its `queue_timeout`: the server ends the wait, and the job goes back to it."""
-    await set_queue_limit(stage.client, stage.queue, 0, Note().paused(datetime.now(UTC)))
-    handle = await stage.jobs.start("ok", queue_timeout="1s")
+    paused = Note().paused(datetime.now(UTC))
+    await set_queue_limit(stage.client, stage.queue, 0, paused)
+    handle = await stage.jobs.start("ok", queue_timeout="2s")
 
     async def went_back() -> bool:
         described = await handle.describe()
         return [found.activity_id for found in described.raw_description.pending_activities] == ["2"]
 
     await eventually(went_back)
-    await set_queue_limit(stage.client, stage.queue, None, Note())
     async with stage.worker():
-        return await to_its_end(handle)
+        await set_queue_limit(stage.client, stage.queue, None, paused.resumed(datetime.now(UTC)))
+        outcome = await outcome_of(handle)
+    assert outcome.outcomes == ["succeeded"]
+    return handle
 
 
 @scenario
