@@ -12,7 +12,6 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
-from temporalio.worker import Worker as TemporalWorker
 
 from duetime.contracts.record import Assignment, Sign, read_sign
 from duetime.handlers import Handler, find_handlers
@@ -21,6 +20,7 @@ from duetime.registry import announce_patiently, entries_of
 from duetime.runtime.attempt import AttemptRun, Tools
 from duetime.runtime.counters import Counters
 from duetime.runtime.draining import let_polls_return
+from duetime.runtime.poller import Poller
 from duetime.runtime.stopping import Stop
 from duetime.runtime.watch import LoopWatch
 
@@ -54,7 +54,7 @@ class Worker:
         activities = [as_activity(handler, tools) for handler in self.handlers.values()]
         let_polls_return(grace)
         self._workers = [
-            TemporalWorker(
+            Poller(
                 client,
                 task_queue=queue,
                 activities=[*activities, give_back],

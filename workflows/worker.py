@@ -10,6 +10,7 @@ from activities.predecessors import PredecessorCheck
 from activities.queue_pauses import QueuePauses
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
 from duetime.runtime.draining import let_polls_return
+from duetime.runtime.poller import Poller
 from workflows.job import JobWorkflow
 
 #: The job workflow is dynamic: it also answers, readably, for types that do not exist.
@@ -34,4 +35,4 @@ def orchestrator(client: Client, **options: Any) -> Worker:
         "max_concurrent_activities": 200,
         "workflow_runner": UnsandboxedWorkflowRunner(),
     }
-    return Worker(client, **(ours | options))
+    return Poller(client, **(ours | options))
