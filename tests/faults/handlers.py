@@ -65,6 +65,12 @@ def deliver(job: Job, ledger: str, key: str, *, between: Callable[[], None] = la
     return first
 
 
+def work(payload: dict[str, Any], job: Job) -> bool:
+    """The effect of a job that has one, with a pause in its transaction."""
+    pause = payload.get("pause", 0)
+    return deliver(job, payload["ledger"], job.idempotency_key, between=lambda: time.sleep(pause))
+
+
 class Telling:
     """Tells when a handler began and how it ended."""
 
@@ -83,7 +89,7 @@ async def effect(payload: dict[str, Any], job: Job) -> bool:
     """Works, has its effect, works on."""
     with Telling(job):
         await asyncio.sleep(payload["work"])
-        first = await asyncio.to_thread(deliver, job, payload["ledger"], job.idempotency_key)
+        first = await asyncio.to_thread(work, payload, job)
         await asyncio.sleep(payload["work"])
         return first
 
@@ -93,7 +99,7 @@ def in_thread(payload: dict[str, Any], job: Job) -> bool:
     """The same in a thread."""
     with Telling(job):
         time.sleep(payload["work"])
-        first = deliver(job, payload["ledger"], job.idempotency_key)
+        first = work(payload, job)
         time.sleep(payload["work"])
         return first
 

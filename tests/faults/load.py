@@ -91,11 +91,14 @@ def _job(choice: random.Random, job_id: str) -> tuple[str, dict[str, Any], Accep
     match kind:
         case "fault.steps":
             count = choice.randint(2, 5)
-            payload: dict[str, Any] = {"ledger": ledger, "steps": count, "work": choice.uniform(0, 0.8)}
+            payload: dict[str, Any] = {"ledger": ledger, "steps": count, "work": choice.uniform(0, 1)}
             return kind, payload, Accepted(job_id, kind, ledger, effects=count, lease=LEASE)
         case "fault.flaky":
             payload = {"ledger": ledger, "failures": choice.randint(1, 2)}
             return kind, payload, Accepted(job_id, kind, ledger, lease=LEASE)
         case "command":
             return kind, {"shell": f"sleep {choice.uniform(0, 1):.2f}"}, Accepted(job_id, kind, lease=LEASE)
-    return kind, {"ledger": ledger, "work": choice.uniform(0, 1)}, Accepted(job_id, kind, ledger, lease=LEASE)
+    # Some are in the middle of a transaction for a while, where that holds up nobody else.
+    pause = choice.uniform(0, 0.5) if ledger == "postgresql" and choice.random() < 0.4 else 0
+    payload = {"ledger": ledger, "work": choice.uniform(0, 2.5), "pause": pause}
+    return kind, payload, Accepted(job_id, kind, ledger, lease=LEASE)
