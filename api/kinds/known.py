@@ -37,11 +37,14 @@ class Known:
         return self._entries.get(kind, {})
 
     async def _refresh(self, age: float) -> None:
+        # Waiting for the reading of others counts, or each of them would add its own time limit.
+        await answer_in_time(self._read_unless(age))
+
+    async def _read_unless(self, age: float) -> None:
         async with self._one_at_a_time:
             if time.monotonic() - self._read_at <= age:
                 return
-            entries = await answer_in_time(read_kinds(self._client))
-            self._entries = _grouped(entries)
+            self._entries = _grouped(await read_kinds(self._client))
             self._read_at = time.monotonic()
 
 

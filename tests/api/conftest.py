@@ -21,12 +21,6 @@ from tests.api.stage import HANDLERS, STAGE, Stage
 REAL_PATIENCE = patience.PATIENCE
 
 
-@pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is right does not depend on how busy this machine is; tests of the time limit set their own."""
-    monkeypatch.setattr(patience, "PATIENCE", 30.0)
-
-
 def settings() -> Settings:
     """The defaults and the names that tests call, whatever is in the environment of who runs them."""
     return Settings.model_construct(api_names=("api.test", "x"))
