@@ -5,7 +5,13 @@ lives there (https://docs.temporal.io/search-attribute). What people filter by i
 knows is read from its execution.
 """
 
-from temporalio.common import SearchAttributeKey
+from datetime import datetime
+from typing import Any
+
+from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
+
+from duetime.contracts.job import JobSpec
+from duetime.tags import index_tag
 
 KIND = SearchAttributeKey.for_keyword("DuetimeKind")
 QUEUE = SearchAttributeKey.for_keyword("DuetimeQueue")
@@ -14,6 +20,7 @@ OUTCOME = SearchAttributeKey.for_keyword("DuetimeOutcome")
 FAIRNESS_KEY = SearchAttributeKey.for_keyword("DuetimeFairnessKey")
 SCHEDULE_ID = SearchAttributeKey.for_keyword("DuetimeScheduleId")
 PIPELINE_ID = SearchAttributeKey.for_keyword("DuetimePipelineId")
+#: In the spelling of `duetime.tags`.
 TAGS = SearchAttributeKey.for_keyword_list("DuetimeTags")
 DUE_AT = SearchAttributeKey.for_datetime("DuetimeDueAt")
 
@@ -27,3 +34,17 @@ ALL = (
     TAGS,
     DUE_AT,
 )
+
+
+def of_job(spec: JobSpec, due_at: datetime) -> TypedSearchAttributes:
+    """The search attributes of a job."""
+    found: list[SearchAttributePair[Any]] = [
+        SearchAttributePair(KIND, spec.kind),
+        SearchAttributePair(QUEUE, spec.queue),
+        SearchAttributePair(DUE_AT, due_at),
+    ]
+    if spec.tags:
+        found.append(SearchAttributePair(TAGS, [index_tag(tag) for tag in dict.fromkeys(spec.tags)]))
+    if spec.fairness_key:
+        found.append(SearchAttributePair(FAIRNESS_KEY, spec.fairness_key))
+    return TypedSearchAttributes(found)

@@ -11,15 +11,16 @@ from datetime import timedelta
 Duration = str | int | float | timedelta
 
 _UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
-_COMPACT = re.compile(r"(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+)ms)?", re.ASCII)
-_ISO = re.compile(
-    r"P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:[.,]\d+)?)S)?)?", re.ASCII
+_COMPACT = re.compile(
+    r"(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+)ms)?", re.ASCII
 )
+_ISO = re.compile(r"P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:[.,]\d+)?)S)?)?", re.ASCII)
 _ISO_CALENDAR = re.compile(r"P(?:\d+[YMWD])*\d+[YM]", re.ASCII)
 _HOW = 'write "90s", "1h30m", "PT5M" or a number of seconds'
 
 #: Longest span the engine's timers take (100 years of 365 days).
 LONGEST = timedelta(days=36_500)
+_LONGEST_SECONDS = int(LONGEST.total_seconds())
 
 
 def parse_duration(value: Duration) -> timedelta:
@@ -62,8 +63,13 @@ def _parse(value: Duration) -> timedelta:
 
 
 def _from_seconds(seconds: float) -> timedelta:
-    if not math.isfinite(seconds) or abs(seconds) > LONGEST.total_seconds() * 2:
-        raise ValueError(f"not a duration of less than 100 years: {_HOW}")
+    # Compared before any conversion: an integer of a thousand digits is no float.
+    if isinstance(seconds, float) and not math.isfinite(seconds):
+        raise ValueError(f"not a duration: {_HOW}")
+    if seconds > _LONGEST_SECONDS:
+        raise ValueError(f"longer than 100 years: {_HOW}")
+    if seconds < 0:
+        raise ValueError(f"a duration cannot be negative: {_HOW}")
     return timedelta(seconds=seconds)
 
 

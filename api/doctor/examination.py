@@ -1,0 +1,47 @@
+"""The whole examination: this machine, the server, and everything that waits on it."""
+
+import asyncio
+from datetime import UTC, datetime
+
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from api.doctor.queues import examine_queues
+from api.kinds.known import Known
+from api.patience import answer_in_time
+from api.problems import Problem
+from api.queues.board import Board
+from duetime.doctor.findings import Finding, Report, Severity, error
+from duetime.doctor.server import examine_server
+from duetime.doctor.zones import examine_zones
+from duetime.observe.runtime import SIGN_OF_LIFE
+
+
+async def examine(client: Client, board: Board | None = None) -> Report:
+    """Everything, with a board that has looked before or a new one."""
+    found = examine_zones(datetime.now(UTC).date())
+    server = await examine_server(client)
+    found += server
+    if not any(finding.severity is Severity.ERROR for finding in server if finding.check in _NEEDED):
+        found += await _queues(board or await _new_board(client, server))
+    return Report.of(found)
+
+
+#: Without these nothing else can be looked at.
+_NEEDED = ("server", "namespace", "search-attributes")
+
+
+async def _new_board(client: Client, server: list[Finding]) -> Board:
+    """At its first look a board must trust the clocks of workers; where clocks differ, only the second one tells."""
+    board = Board(client, Known(client))
+    if any(finding.check == "clock" and finding.severity is not Severity.OK for finding in server):
+        await answer_in_time(board.all())
+        await asyncio.sleep(1.5 * SIGN_OF_LIFE.total_seconds())
+    return board
+
+
+async def _queues(board: Board) -> list[Finding]:
+    try:
+        return examine_queues(await answer_in_time(board.all()))
+    except (RPCError, Problem) as fault:
+        return [error("queues", f"they cannot be read: {fault}", "try again when the server is less busy")]

@@ -1,0 +1,135 @@
+"""Reading one job, exact and current."""
+
+import asyncio
+import dataclasses
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import quote
+
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import Client, WorkflowHistoryEventFilterType
+from temporalio.service import RPCError
+
+from api.jobs.facts import Facts, Known, NotAJob, fetch
+from api.jobs.state import is_unknown, record_of, state_of, view_of
+from api.jobs.wire import instant
+from api.patience import in_time
+from api.problems import Problem, is_unknown_id, unknown
+from api.security.caller import ANYBODY, Caller
+from duetime.contracts.states import FINAL
+from duetime.contracts.view import JobView, Links
+from workflows.reading import JOB
+
+
+def no_such_job(job_id: str) -> Problem:
+    """`404`, in the same words for a job that is not there and for one that the caller may not see."""
+    return unknown(f"no job has the id {job_id[:250]!r}")
+
+
+class Reader:
+    """Reads jobs from their executions, never from the search index. What `caller` may not see is unknown."""
+
+    def __init__(self, client: Client, ui_url: str, caller: Caller = ANYBODY) -> None:
+        self._client = client
+        self._ui_url = ui_url.rstrip("/")
+        self._caller = caller
+
+    def seen_by(self, caller: Caller) -> "Reader":
+        """The same for another caller."""
+        return Reader(self._client, self._ui_url, caller)
+
+    async def facts(self, job_id: str) -> Facts:
+        """The newest run's facts; a `404` problem when nobody knows the id."""
+        facts = await self.known(job_id)
+        if facts is None:
+            raise no_such_job(job_id)
+        return facts
+
+    @in_time()
+    async def known(self, job_id: str) -> Facts | None:
+        """The newest run's facts, if the caller may see the job."""
+        facts = await self._fetch(job_id)
+        if facts is not None and any(is_unknown(attempt) for attempt in record_of(facts).attempts):
+            return dataclasses.replace(facts, known=await self._from_history(facts))
+        return facts
+
+    async def exists(self, job_id: str) -> bool:
+        """Whether the caller knows a job of this id."""
+        if self._caller.is_bound:
+            return await self._fetch(job_id) is not None
+        try:
+            found = await self._client.get_workflow_handle(job_id).describe()
+        except RPCError as error:
+            if is_unknown_id(error):
+                return False
+            raise
+        return found.workflow_type == JOB
+
+    async def _fetch(self, job_id: str) -> Facts | None:
+        try:
+            facts = await fetch(self._client, job_id)
+        except NotAJob:
+            return None
+        except RPCError as error:
+            if is_unknown_id(error):
+                return None
+            raise
+        spec = facts.spec
+        sees = self._caller.may_see(spec.kind if spec else None, spec.queue if spec else None)
+        return facts if sees else None
+
+    async def job(self, job_id: str) -> JobView:
+        return self.view(await self.facts(job_id))
+
+    def view(self, facts: Facts) -> JobView:
+        return view_of(facts, datetime.now(UTC), self.links(facts.id))
+
+    def links(self, job_id: str) -> Links:
+        place = quote(job_id, safe=":~")  # Jobs that were started by hand may be called anything.
+        temporal = f"{self._ui_url}/namespaces/{self._client.namespace}/workflows/{place}"
+        return Links(self=f"/v1/jobs/{place}", temporal=temporal)
+
+    async def finished(self, job_id: str, wait: timedelta) -> tuple[bool, JobView]:
+        """Whether the job is final, after waiting for that up to `wait`, and the job then.
+
+        A job that is replaced meanwhile is waited for in the one that took its id.
+        """
+        facts = await self.facts(job_id)
+        if facts.is_open and wait > timedelta(0):
+            try:
+                async with asyncio.timeout(wait.total_seconds()):
+                    while facts.is_open:
+                        await self._closing(facts)
+                        facts = await self.facts(job_id)
+            except TimeoutError:
+                facts = await self.facts(job_id)
+        return state_of(facts, datetime.now(UTC)) in FINAL, self.view(facts)
+
+    async def _closing(self, facts: Facts) -> None:
+        """Returns when this run has closed; a continued one is waited for in its next run."""
+        handle = self._client.get_workflow_handle(facts.id, run_id=facts.run_id)
+        while True:
+            events = handle.fetch_history_events(
+                wait_new_event=True, event_filter_type=WorkflowHistoryEventFilterType.CLOSE_EVENT
+            )
+            following = ""
+            async for event in events:
+                following = event.workflow_execution_continued_as_new_event_attributes.new_execution_run_id
+            if not following:
+                return
+            handle = self._client.get_workflow_handle(facts.id, run_id=following)
+
+    async def _from_history(self, facts: Facts) -> dict[str, Known]:
+        """By activity: the worker and the dispatch time in the server's own started event."""
+        scheduled: dict[int, str] = {}
+        known: dict[str, Known] = {}
+        handle = self._client.get_workflow_handle(facts.id, run_id=facts.run_id)
+        async for event in handle.fetch_history_events():
+            if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+                activity_id = event.activity_task_scheduled_event_attributes.activity_id
+                scheduled[event.event_id] = activity_id
+            elif event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_STARTED:
+                started: Any = event.activity_task_started_event_attributes
+                activity_id = scheduled.get(started.scheduled_event_id, "")
+                known[activity_id] = Known(started.identity, instant(event.event_time))
+        return known

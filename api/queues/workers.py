@@ -1,0 +1,196 @@
+"""The workers of a queue that live: by their signs of life, and without those by their polls.
+
+The server lists everyone who polled in the last five minutes, the dead included. Workers of ours tell every two seconds
+that they live (`ListWorkers` of Temporal's WorkflowService); an SDK without such signs is known by its polls alone, one
+of which lasts a minute at most.
+"""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+from temporalio.api.enums.v1 import WorkerStatus
+from temporalio.api.worker.v1 import WorkerHeartbeat
+from temporalio.api.workflowservice.v1 import ListWorkersRequest
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+
+from api.jobs import query
+from api.jobs.wire import instant, when
+from api.kinds.pollers import SEEN_WITHIN
+
+_PAGE = 500
+_MOST = 5_000
+_REMEMBERED = 20_000
+
+
+@dataclass(frozen=True)
+class Poll:
+    """Somebody who polled a queue."""
+
+    identity: str
+    polled_at: datetime
+
+
+@dataclass(frozen=True)
+class Sign:
+    """What one worker said last."""
+
+    instance: str
+    identity: str
+    queue: str
+    said_at: datetime
+    #: From the sign before to this one; zero for the first.
+    interval: timedelta
+    leaves: bool = False
+    host: str = ""
+    started_at: datetime | None = None
+    #: Of attempts; `None` when it does not say.
+    used: int | None = None
+    free: int | None = None
+
+    @property
+    def patience(self) -> timedelta:
+        """How long after a sign the worker counts as alive: three of its own intervals, or a missed long one."""
+        if not self.interval:
+            return SEEN_WITHIN
+        return min(3 * self.interval + timedelta(seconds=1), self.interval + timedelta(seconds=10))
+
+    def accounts_for(self, poll: Poll) -> bool:
+        """Whether it is this worker's poll. One that is made when this worker was long silent, or gone, is of another
+        that has the same identity: a process that was started anew, or a second worker in it."""
+        if poll.identity != self.identity:
+            return False
+        return poll.polled_at <= self.said_at + (timedelta(0) if self.leaves else self.patience)
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A worker of a queue that lives. `slots` is how many attempts it runs at once, if it says so."""
+
+    identity: str
+    seen_at: datetime
+    host: str = ""
+    started_at: datetime | None = None
+    slots: int | None = None
+    busy: int | None = None
+    told_by: Literal["heartbeat", "poll"] = "heartbeat"
+
+
+def slots_of(workers: Iterable[Worker]) -> int | None:
+    """How many attempts they run at once; `None` when one of them does not say."""
+    return _sum(worker.slots for worker in workers)
+
+
+def busy_of(workers: Iterable[Worker]) -> int | None:
+    """How many attempts they run now; `None` when one of them does not say."""
+    return _sum(worker.busy for worker in workers)
+
+
+def _sum(told: Iterable[int | None]) -> int | None:
+    total = 0
+    for one in told:
+        if one is None:
+            return None
+        total += one
+    return total
+
+
+def living(
+    signs: Iterable[Sign], polls: Iterable[Poll], silent: dict[str, timedelta], now: datetime
+) -> list[Worker]:
+    """Who lives. `silent` tells by instance how long ago its last sign was."""
+    signs = list(signs)
+    recent = {poll.identity: poll for poll in polls if poll.polled_at > now - SEEN_WITHIN}
+    found = [
+        Worker(
+            sign.identity,
+            sign.said_at,
+            sign.host,
+            sign.started_at,
+            None if sign.used is None or sign.free is None else sign.used + sign.free,
+            sign.used,
+        )
+        for sign in signs
+        if not sign.leaves and silent[sign.instance] <= sign.patience and _takes(sign, recent)
+    ]
+    found += [
+        Worker(poll.identity, poll.polled_at, told_by="poll")
+        for poll in recent.values()
+        if not any(sign.accounts_for(poll) for sign in signs)
+    ]
+    return sorted(found, key=lambda worker: worker.identity)
+
+
+def _takes(sign: Sign, recent: dict[str, Poll]) -> bool:
+    """Whether it runs attempts at all: a worker may serve workflows alone. A first sign tells no numbers."""
+    return sign.identity in recent or sign.used is None or sign.used + (sign.free or 0) > 0
+
+
+class Signs:
+    """Reads signs of life. How old one is, is told by our own clock from the second look on: clocks may differ."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._changed: dict[str, tuple[datetime, float]] = {}
+
+    async def read(self, queue: str | None = None) -> list[Sign]:
+        """The last signs on one queue, or on all; none from a server that keeps none."""
+        text = f"TaskQueue = {query.literal(queue)}" if queue else ""
+        found: list[Sign] = []
+        token = b""
+        while len(found) < _MOST:
+            try:
+                answer = await self._client.workflow_service.list_workers(
+                    ListWorkersRequest(
+                        namespace=self._client.namespace, query=text, page_size=_PAGE, next_page_token=token
+                    ),
+                    retry=True,
+                )
+            except RPCError as error:
+                if error.status in (RPCStatusCode.UNIMPLEMENTED, RPCStatusCode.PERMISSION_DENIED):
+                    return []
+                raise
+            found += [_sign(info.worker_heartbeat) for info in answer.workers_info]
+            token = answer.next_page_token
+            if not token:
+                break
+        self._remember(found)
+        return found
+
+    def silent(self, signs: Iterable[Sign]) -> dict[str, timedelta]:
+        """How long ago each worker said what it said last."""
+        now = time.monotonic()
+        return {sign.instance: timedelta(seconds=now - self._changed[sign.instance][1]) for sign in signs}
+
+    def _remember(self, signs: Iterable[Sign]) -> None:
+        now, today = time.monotonic(), datetime.now(UTC)
+        if len(self._changed) > _REMEMBERED:
+            self._changed.clear()
+        for sign in signs:
+            before = self._changed.get(sign.instance)
+            if before is None:
+                age = max(0.0, (today - sign.said_at).total_seconds())
+                self._changed[sign.instance] = (sign.said_at, now - age)
+            elif before[0] != sign.said_at:
+                self._changed[sign.instance] = (sign.said_at, now)
+
+
+def _sign(said: WorkerHeartbeat) -> Sign:
+    slots = said.activity_task_slots_info
+    # The first sign of a worker has no numbers yet.
+    counted = said.HasField("elapsed_since_last_heartbeat")
+    return Sign(
+        instance=said.worker_instance_key,
+        identity=said.worker_identity,
+        queue=said.task_queue,
+        said_at=instant(said.heartbeat_time),
+        interval=said.elapsed_since_last_heartbeat.ToTimedelta(),
+        leaves=said.status in (WorkerStatus.WORKER_STATUS_SHUTTING_DOWN, WorkerStatus.WORKER_STATUS_SHUTDOWN),
+        host=said.host_info.host_name,
+        started_at=when(said, "start_time"),
+        used=slots.current_used_slots if counted else None,
+        free=slots.current_available_slots if counted else None,
+    )

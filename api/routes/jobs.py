@@ -1,0 +1,171 @@
+"""`/v1/jobs`: submit, read, change and cancel one job."""
+
+import re
+from datetime import timedelta
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Depends, Header, Path, Query, Request, Response
+from pydantic import BeforeValidator, WithJsonSchema
+
+from api.jobs.idempotency import key_of
+from api.jobs.manager import Jobs, jobs_of
+from api.problems import problem_responses
+from api.routes.examples import SUBMISSION_EXAMPLES
+from api.security.scopes import Scope, needs
+from api.strict import StrictRoute
+from duetime.contracts import limits
+from duetime.contracts.duration import parse_duration
+from duetime.contracts.job import DURATION_SCHEMA
+from duetime.contracts.requests import CancelRequest, Patch, RedriveRequest, Submission
+from duetime.contracts.view import JobView
+
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=StrictRoute)
+
+Manager = Annotated[Jobs, Depends(jobs_of)]
+Id = Annotated[str, Path(description="the job's id", max_length=250)]
+
+
+def _span(text: str) -> timedelta:
+    """A duration in a query, where a number of seconds is text like everything else."""
+    return parse_duration(float(text) if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text, re.ASCII) else text)
+
+
+Wait = Annotated[
+    timedelta,
+    BeforeValidator(_span),
+    WithJsonSchema(DURATION_SCHEMA),
+    Query(description="how long to wait for the end; more than 60 s is 60 s"),
+]
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        description="the same key and body are the same job",
+        json_schema_extra={
+            "minLength": 1,
+            "maxLength": limits.IDEMPOTENCY_KEY_LENGTH,
+            "pattern": "^[ -~]+$",
+        },
+    ),
+]
+_LONGEST_WAIT = timedelta(seconds=60)
+
+
+def _headers(**described: str) -> dict[str, Any]:
+    """OpenAPI entries for headers of an answer, `_` in their names standing for `-`."""
+    return {
+        name.replace("_", "-"): {"description": description, "schema": {"type": "string"}}
+        for name, description in described.items()
+    }
+
+
+_LOCATION = {"Location": "where the job is read"}
+_KEPT = {"Idempotency_Key_Kept": "with a key: how long it is remembered"}
+_REPLAYED = {"Idempotency_Replayed": "`true` when the key brought back a job that was there"}
+
+
+@router.post(
+    "",
+    status_code=201,
+    summary="Submit a job",
+    operation_id="submitJob",
+    responses={
+        200: {
+            "model": JobView,
+            "description": "The job that is there: the same key and body, or `on_conflict: return`",
+            "headers": _headers(**_LOCATION, **_KEPT, **_REPLAYED),
+        },
+        201: {"description": "Accepted: the job is durable", "headers": _headers(**_LOCATION, **_KEPT)},
+        **problem_responses(409),
+    },
+)
+@needs(Scope.SUBMIT)
+async def submit(
+    submission: Annotated[Submission, Body(openapi_examples=SUBMISSION_EXAMPLES)],
+    request: Request,
+    response: Response,
+    jobs: Manager,
+    idempotency_key: IdempotencyKey = None,
+) -> JobView:
+    key = key_of(request)
+    submitted = await jobs.submitter.submit(submission, key, await request.json() if key else None)
+    response.status_code = 201 if submitted.created else 200
+    response.headers["Location"] = submitted.job.links.self
+    if key is not None:
+        response.headers["Idempotency-Key-Kept"] = jobs.key_lifetime
+    if submitted.replayed:
+        response.headers["Idempotency-Replayed"] = "true"
+    return submitted.job
+
+
+@router.get(
+    "/{job_id}",
+    summary="One job, exact and current",
+    operation_id="getJob",
+    responses=problem_responses(404),
+)
+@needs(Scope.READ)
+async def read(job_id: Id, jobs: Manager) -> JobView:
+    return await jobs.reader.job(job_id)
+
+
+@router.get(
+    "/{job_id}/result",
+    summary="Wait for the end of a job",
+    operation_id="awaitJob",
+    responses={
+        200: {"description": "Final"},
+        202: {"model": JobView, "description": "Not final yet"},
+        **problem_responses(404),
+    },
+)
+@needs(Scope.READ, holds=True)
+async def result(job_id: Id, jobs: Manager, response: Response, wait: Wait = timedelta(0)) -> JobView:
+    final, job = await jobs.reader.finished(job_id, min(wait, _LONGEST_WAIT))
+    response.status_code = 200 if final else 202
+    return job
+
+
+@router.patch(
+    "/{job_id}",
+    summary="Move a job or change its priority",
+    operation_id="changeJob",
+    responses=problem_responses(404, 409),
+)
+@needs(Scope.OPERATE)
+async def patch(job_id: Id, change: Patch, jobs: Manager) -> JobView:
+    return await jobs.controller.patch(job_id, change)
+
+
+@router.post(
+    "/{job_id}:run-now",
+    summary="Start a scheduled or retrying job now",
+    operation_id="runJobNow",
+    responses=problem_responses(404, 409),
+)
+@needs(Scope.OPERATE)
+async def run_now(job_id: Id, jobs: Manager) -> JobView:
+    return await jobs.controller.run_now(job_id)
+
+
+@router.post(
+    "/{job_id}:cancel",
+    status_code=202,
+    summary="Cancel a job",
+    operation_id="cancelJob",
+    responses={202: {"description": "Cancelled, or its handler is told"}, **problem_responses(404, 409)},
+)
+@needs(Scope.OPERATE)
+async def cancel(job_id: Id, jobs: Manager, how: CancelRequest | None = None) -> JobView:
+    return await jobs.controller.cancel(job_id, how or CancelRequest())
+
+
+@router.post(
+    "/{job_id}:retry",
+    summary="Redrive a final job under the same id",
+    operation_id="redriveJob",
+    responses=problem_responses(404, 409),
+)
+@needs(Scope.OPERATE)
+async def redrive(job_id: Id, jobs: Manager, how: RedriveRequest | None = None) -> JobView:
+    return await jobs.redriver.redrive(job_id, how or RedriveRequest())

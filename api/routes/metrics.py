@@ -1,0 +1,48 @@
+"""`GET /metrics`: what Prometheus reads, in its text format or in OpenMetrics, whichever it asks for."""
+
+import logging
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import PlainTextResponse
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
+from temporalio.service import RPCError
+
+from api.observe.counters import REGISTRY
+from api.observe.gauges import Gauges
+from api.patience import answer_in_time
+from api.problems import Problem
+from api.queues.board import Sight
+from api.queues.manager import Queues, queues_of
+from api.security.scopes import Scope, needs
+from api.strict import StrictRoute
+
+router = APIRouter(tags=["health"], route_class=StrictRoute)
+log = logging.getLogger("duetime.api")
+
+#: Seconds: however often it is asked for, a look at all queues is taken no more often than this.
+_FRESH = 10.0
+
+
+@router.get(
+    "/metrics",
+    summary="Metrics for Prometheus",
+    response_class=PlainTextResponse,
+    responses={200: {"description": "The text format of Prometheus, or OpenMetrics"}},
+)
+@needs(Scope.READ, covers_all=True)
+async def metrics(request: Request, queues: Annotated[Queues, Depends(queues_of)]) -> Response:
+    both = CollectorRegistry()
+    both.register(Gauges(await _look(queues)))
+    both.register(REGISTRY)
+    encode, content_type = choose_encoder(request.headers.get("accept", ""))
+    return Response(encode(both), media_type=content_type)
+
+
+async def _look(queues: Queues) -> Sight | None:
+    try:
+        return await answer_in_time(queues.board.all(_FRESH))
+    except (RPCError, Problem, RuntimeError) as error:
+        log.warning("the metrics have no backlog, Temporal does not tell: %s", error)
+        return None

@@ -1,0 +1,19 @@
+"""The client of the API over HTTP: `Client` for asyncio, `SyncClient` without."""
+
+from duetime.client.batch import BatchItem
+from duetime.client.client import Client, Options, Submitted
+from duetime.client.events import JobEvent
+from duetime.client.fields import ChangeFields, Filters, JobFields
+from duetime.client.sync import SyncClient
+
+__all__ = [
+    "BatchItem",
+    "ChangeFields",
+    "Client",
+    "Filters",
+    "JobEvent",
+    "JobFields",
+    "Options",
+    "Submitted",
+    "SyncClient",
+]

@@ -1,0 +1,45 @@
+"""One call of the API as a value: what is sent, and whether it may be sent again."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import Enum, auto
+from typing import Any
+from urllib.parse import quote
+
+Query = Mapping[str, str | Sequence[str]]
+
+
+class Repeat(Enum):
+    """When a call may be sent again."""
+
+    #: Done twice is done once: reading, cancelling, submitting under a key.
+    ALWAYS = auto()
+    #: Done twice is not done once: only when the first was certainly not carried out.
+    IF_NOT_DONE = auto()
+
+
+@dataclass(frozen=True)
+class Call:
+    """`wait` is how long the API may hold the call on purpose, on top of the time that any call may take.
+
+    `notes` go to the transport and not over the wire: see `duetime.client.waiting`.
+    """
+
+    method: str
+    path: str
+    query: Query = field(default_factory=dict)
+    body: Any = None
+    key: str | None = None
+    repeat: Repeat = Repeat.ALWAYS
+    wait: timedelta = timedelta(0)
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+def job_path(job_id: str, rest: str = "") -> str:
+    """The path of a job. Whatever an id holds, it stays one step of the path."""
+    step = quote(job_id, safe=":~")
+    return f"/v1/jobs/{step.replace('.', '%2E') if step.strip('.') == '' else step}{rest}"

@@ -1,0 +1,104 @@
+"""`SyncClient`: the same client without `await`. Each method is `Client`'s own, run in a loop of its own.
+
+The types come along by themselves: `ParamSpec` (PEP 612) carries the parameters over, so a type checker and an editor
+see the same signature, and there is no second copy to keep up.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from functools import wraps
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
+
+from duetime.client.client import Client, Options
+from duetime.client.portal import Portal
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _now(
+    method: Callable[Concatenate[Client, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate["SyncClient", P], T]:
+    """`method`, waited for."""
+
+    @wraps(method)
+    def call(self: "SyncClient", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._portal.call(method(self._client, *args, **kwargs))
+
+    return call
+
+
+def _each(
+    method: Callable[Concatenate[Client, P], AsyncGenerator[T, None]],
+) -> Callable[Concatenate["SyncClient", P], Iterator[T]]:
+    """The items of `method`, each waited for when it is wanted."""
+
+    @wraps(method)
+    def call(self: "SyncClient", /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        items = method(self._client, *args, **kwargs)
+        try:
+            while True:
+                try:
+                    item = self._portal.call(_next(items))
+                except StopAsyncIteration:
+                    return
+                yield item
+        finally:
+            self._portal.call(_close(items))
+
+    return call
+
+
+async def _next(items: AsyncGenerator[T, None]) -> T:
+    return await anext(items)
+
+
+async def _close(items: AsyncGenerator[Any, None]) -> None:
+    await items.aclose()
+
+
+class SyncClient:
+    """`Client` for code without asyncio: the same arguments, methods, answers and exceptions.
+
+    Safe to share between threads, and between processes that fork after it was made. Close it, or use it as a context.
+
+    >>> with SyncClient() as client:  # doctest: +SKIP
+    ...     client.run("report.build", {"region": "eu"}, wait="10m")
+    """
+
+    def __init__(self, url: str | None = None, **options: Unpack[Options]) -> None:
+        self._client = Client(url, **options)
+        self._portal = Portal("duetime-client")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._client.url!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes all connections and ends the private loop. A later call opens them anew."""
+        self._portal.call(self._client.close())
+        self._portal.stop()
+
+    submit = _now(Client.submit)
+    submit_spec = _now(Client.submit_spec)
+    batch = _now(Client.batch)
+    run = _now(Client.run)
+    get = _now(Client.get)
+    result = _now(Client.result)
+    wait_for = _now(Client.wait_for)
+    jobs = _each(Client.jobs)
+    page = _now(Client.page)
+    count = _now(Client.count)
+    events = _each(Client.events)
+    kinds = _now(Client.kinds)
+    move = _now(Client.move)
+    run_now = _now(Client.run_now)
+    cancel = _now(Client.cancel)
+    retry = _now(Client.retry)

@@ -1,0 +1,110 @@
+"""What pydantic found wrong, as people can act on it: a JSON pointer and a sentence with the way out."""
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import Any, TypedDict
+
+from pydantic import BaseModel, ValidationError
+
+from duetime.contracts.json_value import JsonValueError, escape_pointer
+from duetime.contracts.record import cut
+
+#: Enough for a person. Input made of faults alone must not keep a program busy with explaining them, nor the network
+#: with telling them.
+FAULTS = 100
+_POINTER = 500
+_LONGEST_FIELD_NAME = 64
+_FAULTS_IN_A_LINE = 10
+_POINTER_IN_A_LINE = 200
+
+
+class Fault(TypedDict):
+    """One bad field: `pointer` is RFC 6901."""
+
+    pointer: str
+    message: str
+
+
+def explain(error: ValidationError, model: type[BaseModel] | None = None, value: Any = None) -> list[Fault]:
+    """The faults of `error`; unknown fields come with the nearest name that `model` knows.
+
+    `value`, the JSON that was validated, keeps pointers exact where pydantic adds steps of its own (the branch of
+    a union, the tag of a discriminated one).
+    """
+    details = error.errors(include_url=False, include_input=False)
+    return bounded(_explained(details[:FAULTS], model, value), len(details))
+
+
+def bounded(faults: Sequence[Fault], total: int) -> list[Fault]:
+    """The first of `faults`, and how many of all the `total` are not told."""
+    more = total - FAULTS
+    untold: list[Fault] = [{"pointer": "", "message": f"and {more:,} more faults"}] if more > 0 else []
+    return [*faults[:FAULTS], *untold]
+
+
+def _explained(details: Sequence[Any], model: type[BaseModel] | None, value: Any) -> list[Fault]:
+    if isinstance(value, dict | list):
+        return [_fault(detail, _within(value, detail["loc"], detail["type"]), model) for detail in details]
+    return [explain_one(detail, model) for detail in details]
+
+
+def _within(value: Any, steps: Sequence[Any], kind: str) -> tuple[Any, ...]:
+    """The steps of `steps` that lead somewhere in `value`; a missing field leads to where it belongs."""
+    kept = []
+    for step in steps:
+        if (isinstance(value, dict) and step in value) or (isinstance(value, list) and isinstance(step, int)):
+            value = value[step]
+            kept.append(step)
+    return (*kept, steps[-1]) if kind == "missing" and steps else tuple(kept)
+
+
+def explain_one(detail: Any, model: type[BaseModel] | None) -> Fault:
+    """One entry of pydantic's `errors()` as a fault."""
+    return _fault(detail, [step for step in detail["loc"] if not _is_union_branch(step)], model)
+
+
+def _fault(detail: Any, steps: Sequence[Any], model: type[BaseModel] | None) -> Fault:
+    pointer = "".join(f"/{escape_pointer(str(step))}" for step in steps)
+    message = str(detail["msg"]).removeprefix("Value error, ")
+    cause = detail.get("ctx", {}).get("error")
+    if isinstance(cause, JsonValueError):
+        pointer += cause.pointer
+    if detail["type"] == "extra_forbidden" and model:
+        message = _unknown(str(steps[-1]), _fields(model, steps[:-1]))
+    elif detail["type"] == "missing":
+        message = "is required"
+    return {"pointer": cut(pointer, _POINTER), "message": message}
+
+
+def _is_union_branch(step: Any) -> bool:
+    """Pydantic names the branch of a union in the path (`function-after[…]`, `constrained-str`); JSON does not."""
+    return isinstance(step, str) and ("[" in step or step == "constrained-str")
+
+
+def _fields(model: type[BaseModel], steps: Iterable[Any]) -> list[str]:
+    for step in steps:
+        field = model.model_fields.get(str(step))
+        inner = field.annotation if field else None
+        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
+            return []
+        model = inner
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    close = difflib.get_close_matches if len(name) <= _LONGEST_FIELD_NAME else None
+    if close and (nearest := close(name, known, n=1, cutoff=0.5)):
+        return f"unknown field; did you mean `{nearest[0]}`?"
+    return (
+        f"unknown field; known are {', '.join(f'`{field}`' for field in known)}" if known else "unknown field"
+    )
+
+
+def one_line(faults: Iterable[Fault]) -> str:
+    """The first faults as one readable line, however many there are and however long their pointers."""
+    found = list(faults)
+    told = [
+        f"{cut(fault['pointer'], _POINTER_IN_A_LINE) or 'the job'}: {fault['message']}"
+        for fault in found[:_FAULTS_IN_A_LINE]
+    ]
+    return "; ".join([*told, "and more"] if len(found) > len(told) else told)

@@ -1,0 +1,58 @@
+"""Every bound in one place; each refusal names its bound."""
+
+from datetime import timedelta
+
+ID_LENGTH = 200
+KIND_LENGTH = 100
+QUEUE_LENGTH = 200
+TAGS = 20
+AFTER = 100
+#: Jobs that one job tells of its end; their ids are in its memo, again with each that joins.
+DEPENDENTS = 200
+TAG_LENGTH = 64
+FAIRNESS_KEY_BYTES = 64
+FAIRNESS_WEIGHT = (0.001, 1000.0)
+PRIORITY = (1, 5)
+IDEMPOTENCY_KEY_LENGTH = 255
+MAX_ATTEMPTS = 1000
+NON_RETRYABLE = 50
+
+#: Compact UTF-8 JSON of a payload or a result, in bytes. The engine refuses blobs of 2 MiB.
+PAYLOAD_BYTES = 256 * 1024
+RESULT_BYTES = 256 * 1024
+CHECKPOINT_BYTES = 64 * 1024
+PROGRESS_MESSAGE_LENGTH = 500
+#: How many objects and lists of a JSON value may lie within each other.
+JSON_DEPTH = 100
+#: A submission's whole body in bytes: payload and everything around it.
+BODY_BYTES = 1024 * 1024
+#: Jobs in one batch, and the bytes of its body.
+BATCH_JOBS = 1000
+BATCH_BYTES = 8 * 1024 * 1024
+
+#: Jobs on one page of a list.
+PAGE_JOBS = 200
+
+FURTHEST_RUN_AT = timedelta(days=5 * 366)
+LONGEST_SPREAD = timedelta(days=1)
+#: The server's timers have a granularity of a second.
+SHORTEST_TIMEOUT = timedelta(seconds=1)
+SHORTEST_LEASE = timedelta(seconds=2)
+LONGEST_LEASE = timedelta(hours=1)
+LONGEST_CLOCK = timedelta(days=366)
+
+#: Attempts in a row that no worker acknowledged before the job fails as `WorkerLost`.
+UNACKNOWLEDGED_ATTEMPTS = 10
+
+ERROR_MESSAGE_LENGTH = 2_000
+ERROR_STACK_LENGTH = 8_000
+ERROR_TYPE_LENGTH = 200
+#: Attempts kept with their stack; the older ones keep a short message, and those before them hardly any, so that the
+#: longest record stays well below what the engine takes.
+DETAILED_ATTEMPTS = 10
+BRIEF_ATTEMPTS = 100
+BRIEF_MESSAGE_LENGTH = 200
+SHORTEST_MESSAGE_LENGTH = 40
+
+#: The task queue of workflows; queues of jobs cannot begin with this word.
+ORCHESTRATION_QUEUE = "duetime"

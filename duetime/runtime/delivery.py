@@ -1,0 +1,82 @@
+"""Telling the server how an attempt ended, until it has taken or refused that.
+
+A result is worth the work that made it, so no answer means: again. The server takes the first ending of an attempt and
+knows none after that, so repeating is safe, and a refusal after an unanswered try says nothing about that try.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from enum import Enum, auto
+
+from temporalio.service import RPCError, RPCStatusCode
+
+from duetime.runtime.counters import Counters
+
+log = logging.getLogger("duetime.attempt")
+
+#: How long one try may take, and the pauses between tries, in seconds.
+_TRY = timedelta(seconds=5)
+_PAUSES = (0.1, 0.3, 1.0, 3.0)
+#: What is left for tries once the worker has been told to end, in seconds.
+_FAREWELL = 5.0
+
+
+class Delivered(Enum):
+    """What became of an ending."""
+
+    TAKEN = auto()
+    #: The attempt was not the job's current one any more.
+    REFUSED = auto()
+    #: A try went unanswered, and the next one found the attempt gone: by that try, or otherwise.
+    UNKNOWN = auto()
+    #: The worker had to end first.
+    GIVEN_UP = auto()
+    #: The server does not accept this as an ending (too large, say).
+    IMPOSSIBLE = auto()
+
+
+class Delivery:
+    """Delivers endings for all attempts of a worker. `ending` is set when the worker shall end."""
+
+    def __init__(self, counters: Counters, ending: asyncio.Event) -> None:
+        self._counters = counters
+        self._ending = ending
+
+    async def deliver(self, job_id: str, say: Callable[[timedelta], Awaitable[None]]) -> Delivered:
+        """Calls `say` with its time limit until there is an answer that counts."""
+        loop = asyncio.get_running_loop()
+        tries, until = 0, None
+        while True:
+            try:
+                await say(_TRY)
+                return Delivered.TAKEN
+            except RPCError as error:
+                if error.status is RPCStatusCode.NOT_FOUND:
+                    return self._not_taken(job_id, certain=tries == 0)
+                if error.status is RPCStatusCode.INVALID_ARGUMENT:
+                    log.error("the end of an attempt of job %s is not accepted: %s", job_id, error)
+                    return Delivered.IMPOSSIBLE
+                log.warning("the end of an attempt of job %s has no answer yet: %s", job_id, error)
+            if self._ending.is_set():
+                until = until or loop.time() + _FAREWELL
+                if loop.time() > until:
+                    self._counters.add("results_unknown")
+                    return Delivered.GIVEN_UP
+            await self._pause(_PAUSES[min(tries, len(_PAUSES) - 1)])
+            tries += 1
+
+    async def _pause(self, seconds: float) -> None:
+        if self._ending.is_set():
+            await asyncio.sleep(min(seconds, 0.5))
+            return
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._ending.wait(), seconds)
+
+    def _not_taken(self, job_id: str, *, certain: bool) -> Delivered:
+        self._counters.add("results_refused" if certain else "results_unknown")
+        said = "refused: it is not the job's attempt any more" if certain else "unknown: an answer was lost"
+        log.warning("the end of an attempt of job %s is %s", job_id, said)
+        return Delivered.REFUSED if certain else Delivered.UNKNOWN

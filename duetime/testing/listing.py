@@ -1,0 +1,96 @@
+"""Lists and counts of the fake's jobs."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from duetime.contracts.explain import Fault
+from duetime.contracts.instants import parse_instant
+from duetime.contracts.states import State
+from duetime.contracts.view import JobCounts, JobPage, JobSummary, JobView
+from duetime.errors import invalid_field
+
+_MANY = ("state", "tag")
+_ONE = ("kind", "queue", "schedule_id", "pipeline_id", "created_after", "created_before")
+_PAGE = 50
+
+Query = Mapping[str, Sequence[str]]
+
+
+def select(jobs: Iterable[JobView], query: Query, also: Sequence[str] = ()) -> list[JobView]:
+    """The jobs that the filters hold, as a list has them: open ones first, the newest first; then the last closed.
+
+    `jobs` are in the order of their submission.
+    """
+    unknown: list[Fault] = [
+        {"pointer": f"query {name}", "message": "unknown parameter"}
+        for name in query
+        if name not in (*_MANY, *_ONE, *also)
+    ]
+    if unknown:
+        raise invalid_field(unknown)
+    states = _states(query)
+    after, before = _instant(query, "created_after"), _instant(query, "created_before")
+    found = [
+        job
+        for job in reversed(list(jobs))
+        if (not states or job.state in states)
+        and set(query.get("tag", ())) <= set(job.tags)
+        and all(getattr(job, name) == query[name][0] for name in _ONE[:4] if name in query)
+        and (after is None or job.created_at >= after)
+        and (before is None or job.created_at < before)
+    ]
+    opened = [job for job in found if job.finished_at is None]
+    closed = [job for job in found if job.finished_at is not None]
+    opened.sort(key=lambda job: job.created_at, reverse=True)
+    closed.sort(key=lambda job: job.finished_at or job.created_at, reverse=True)
+    return opened + closed
+
+
+def page(jobs: Iterable[JobView], query: Query) -> JobPage:
+    """One page. The cursor is the id of the last job told: the real one is opaque."""
+    found = select(jobs, query, ("limit", "cursor"))
+    limit = int(query["limit"][0]) if "limit" in query else _PAGE
+    ids = [job.id for job in found]
+    begin = 0
+    if "cursor" in query:
+        cursor = query["cursor"][0]
+        if cursor not in ids:
+            raise invalid_field([{"pointer": "query cursor", "message": "is no cursor of this list"}])
+        begin = ids.index(cursor) + 1
+    told = found[begin : begin + limit]
+    more = begin + limit < len(found)
+    return JobPage(jobs=[JobSummary.of(job) for job in told], next_cursor=told[-1].id if more else None)
+
+
+def count(jobs: Iterable[JobView], query: Query) -> JobCounts:
+    """How many, in all or by state."""
+    found = select(jobs, query, ("by",))
+    by_state: dict[State, int] | None = None
+    if "by" in query:
+        counted = Counter(job.state for job in found)
+        asked = _states(query) or set(State)
+        by_state = {state: counted[state] for state in State if state in asked}
+    return JobCounts(total=len(found), states=by_state)
+
+
+def _states(query: Query) -> set[State]:
+    return {_state(name) for value in query.get("state", ()) for name in value.split(",")}
+
+
+def _state(name: str) -> State:
+    try:
+        return State(name.strip())
+    except ValueError:
+        known = ", ".join(State)
+        message = f"{name!r} is no state; known are {known}"
+        raise invalid_field([{"pointer": "query state", "message": message}]) from None
+
+
+def _instant(query: Query, name: str) -> datetime | None:
+    if name not in query:
+        return None
+    try:
+        return parse_instant(query[name][0])
+    except ValueError as error:
+        raise invalid_field([{"pointer": f"query {name}", "message": str(error)}]) from None

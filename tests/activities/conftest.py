@@ -1,0 +1,8 @@
+import pytest
+
+from tests.activities.support import FakeJob
+
+
+@pytest.fixture
+def job() -> FakeJob:
+    return FakeJob()

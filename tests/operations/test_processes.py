@@ -1,0 +1,114 @@
+"""On a server where nobody runs anything until a test starts it: workers come, die, and are told by name."""
+
+import asyncio
+import signal
+from datetime import timedelta
+from typing import Any
+
+from temporalio import workflow
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+
+from duetime.connection import connect
+from duetime.engine import EmbeddedEngine
+from duetime.engine.ports import free_port
+from duetime.process import EXIT_USAGE
+from tests.listing.conftest import calling, make_app
+from tests.operations.bench import Bench, until
+from tests.operations.processes import worker_process
+from tests.operations.scraping import read, scrape
+from workflows.worker import orchestrator
+
+
+async def test_no_orchestrator(alone: Bench) -> None:
+    job_id = await alone.submit()
+    why = await until(lambda: alone.why(job_id), lambda why: why["blocked"])
+    assert [one["reason"] for one in why["blocked"]] == ["no_orchestrator", "no_worker"]
+    assert why["suggestions"][0]["command"] == "python worker.py"
+    assert why["state"] == "queued"
+    view = await alone.backlog(overdue=1)
+    assert view["oldest_ready_at"] is not None
+    every = await alone.get("/v1/queues")
+    assert every["orchestration"]["health"] == "no_orchestrator"
+    assert "1 due job waits for one" in every["orchestration"]["verdict"]
+    async with orchestrator(alone.client), alone.worker():
+        await alone.in_state(job_id, "succeeded")
+
+
+SOON = timedelta(seconds=4)
+
+
+@workflow.defn(name="Job")
+class Broken:
+    """As a version that does not fit the histories that are there."""
+
+    @workflow.run
+    async def run(self, job: Any) -> None:
+        raise RuntimeError("not deterministic")
+
+
+async def test_workflow_failing(bare: EmbeddedEngine, alone: Bench) -> None:
+    job_id = alone.queue
+    alone.made.append(job_id)
+    # Its workflow tasks time out soon: a worker tells of the first failure alone.
+    await alone.client.start_workflow(
+        "Job", {"kind": "quick", "queue": alone.queue}, id=job_id, task_queue="duetime", task_timeout=SOON
+    )
+    other = await connect(bare.address)
+    broken = Worker(
+        other, task_queue="duetime", workflows=[Broken], workflow_runner=UnsandboxedWorkflowRunner()
+    )
+    async with broken:
+        why = await alone.blocked_by(job_id, "workflow_failing", "no_worker")
+        assert why["blocked"][0]["tries"] >= 2
+        assert job_id in why["suggestions"][0]["command"]
+    async with orchestrator(alone.client), alone.worker():
+        await alone.in_state(job_id, "succeeded")
+
+
+async def test_workers_that_are_gone_are_told_by_the_name_of_their_queue(
+    bare: EmbeddedEngine, alone: Bench
+) -> None:
+    """One is killed, the other frozen: within seconds nobody serves the queue, and everybody says so."""
+    port, options = free_port(), ("--no-workflows", "--concurrency", "3")
+    async with (
+        orchestrator(alone.client),
+        worker_process(bare, alone.queue, *options, DUETIME_METRICS_PORT=str(port)) as killed,
+        worker_process(bare, alone.queue, *options) as frozen,
+    ):
+        view = await until(alone.view, lambda view: view["slots"] == 6)
+        assert {worker["identity"].split("@")[0] for worker in view["workers"]} == {
+            str(killed.process.pid),
+            str(frozen.process.pid),
+        }
+        assert all(worker["told_by"] == "heartbeat" for worker in view["workers"])
+        seen = await scrape(port)
+        assert any(name == "temporal_worker_task_slots_available" for name, _ in seen)
+
+        frozen.process.send_signal(signal.SIGSTOP)
+        await killed.end(signal.SIGKILL)
+        view = await until(alone.view, lambda view: not view["workers"], seconds=12)
+        assert view["verdict"] == f"nothing waits, and no worker polls queue `{alone.queue}`"
+        await frozen.end(signal.SIGKILL)  # before its open polls swallow the job
+        job_id = await alone.submit()
+        view = await alone.backlog(queued=1)
+        assert view["health"] == "no_worker" and f"no worker polls queue `{alone.queue}`" in view["verdict"]
+        await alone.blocked_by(job_id, "no_worker")
+        report = await alone.get("/v1/doctor")
+        assert any(
+            one["severity"] == "error" and f"no worker polls queue `{alone.queue}`" in one["says"]
+            for one in report["findings"]
+        )
+        async with calling(make_app(alone.client)) as http:  # its own look, not one of some seconds ago
+            shown = read((await http.get("/metrics")).text)
+        assert shown["duetime_queue_health", ("no_worker", alone.queue)] == 1
+        assert shown["duetime_queue_workers", (alone.queue,)] == 0
+
+
+async def test_a_port_that_is_taken_stops_the_worker_with_a_reason(bare: EmbeddedEngine) -> None:
+    holder = await asyncio.start_server(lambda reader, writer: None, "127.0.0.1", 0)
+    async with holder:
+        port = holder.sockets[0].getsockname()[1]
+        async with worker_process(bare, "some-queue", DUETIME_METRICS_PORT=str(port)) as worker:
+            assert await worker.process.wait() == EXIT_USAGE
+    assert f"127.0.0.1:{port}" in worker.log and "DUETIME_METRICS_PORT" in worker.log
+    assert "Traceback" not in worker.log

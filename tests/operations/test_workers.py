@@ -1,0 +1,96 @@
+"""Who lives: signs of life first, polls where there are none."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import PollActivityTaskQueueRequest
+
+from api.queues.workers import Poll, Sign, living
+from tests.operations.bench import Bench, until
+
+NOW = datetime(2027, 1, 15, 12, tzinfo=UTC)
+
+
+def ago(seconds: float) -> datetime:
+    return NOW - timedelta(seconds=seconds)
+
+
+def sign(identity: str = "1@a", *, silent: float = 0, interval: float = 2, **fields: object) -> Sign:
+    told = {"used": 1, "free": 4} | fields
+    span = timedelta(seconds=interval)
+    return Sign(f"{identity}#{silent}", identity, "mail", ago(silent), span, **told)  # type: ignore[arg-type]
+
+
+def alive(signs: list[Sign], polls: list[Poll]) -> dict[str, str]:
+    """Identity and how it was told, when our clock and that of the workers agree."""
+    silent = {sign.instance: NOW - sign.said_at for sign in signs}
+    return {worker.identity: worker.told_by for worker in living(signs, polls, silent, NOW)}
+
+
+@pytest.mark.parametrize(
+    ("interval", "silent", "lives"),
+    [
+        (2, 6.9, True),
+        (2, 7.1, False),
+        (60, 69, True),
+        (60, 71, False),
+        (0, 69, True),  # a first sign tells no interval
+        (0, 71, False),
+    ],
+)
+def test_a_worker_lives_as_long_as_its_signs_come(interval: float, silent: float, lives: bool) -> None:
+    assert bool(alive([sign(silent=silent, interval=interval)], [])) is lives
+
+
+def test_the_poll_of_a_dead_worker_does_not_make_it_live() -> None:
+    assert alive([sign(silent=30)], [Poll("1@a", ago(29))]) == {}
+    assert alive([sign(silent=1, leaves=True)], [Poll("1@a", ago(2))]) == {}
+
+
+def test_a_worker_without_signs_lives_by_its_polls_and_is_told_dead_within_90_seconds() -> None:
+    assert alive([], [Poll("go@b", ago(69))]) == {"go@b": "poll"}
+    assert alive([], [Poll("go@b", ago(71))]) == {}
+
+
+def test_a_process_that_was_started_anew_lives_though_its_forerunner_is_dead() -> None:
+    """In a container every process is the first one on the same host."""
+    assert alive([sign(silent=60)], [Poll("1@a", ago(5))]) == {"1@a": "poll"}
+    assert alive([sign(silent=3, leaves=True)], [Poll("1@a", ago(2))]) == {"1@a": "poll"}
+    both = [sign(silent=60), sign(silent=1)]
+    assert alive(both, [Poll("1@a", ago(5))]) == {"1@a": "heartbeat"}
+
+
+def test_a_worker_for_workflows_alone_serves_no_jobs() -> None:
+    assert alive([sign(used=0, free=0)], []) == {}
+    assert alive([sign(used=0, free=0)], [Poll("1@a", ago(5))]) == {"1@a": "heartbeat"}
+    assert alive([sign(used=None, free=None)], []) == {"1@a": "heartbeat"}
+
+
+def test_how_long_a_worker_is_silent_is_told_by_our_clock() -> None:
+    """Its own is an hour wrong."""
+    wrong = sign(silent=3600)
+    (worker,) = living([wrong], [], {wrong.instance: timedelta(seconds=1)}, NOW)
+    assert worker.identity == "1@a"
+
+
+async def test_a_worker_of_another_kind_is_seen(bench: Bench) -> None:
+    """As an SDK without signs of life: it only polls."""
+    polling = asyncio.ensure_future(
+        bench.client.workflow_service.poll_activity_task_queue(
+            PollActivityTaskQueueRequest(
+                namespace=bench.client.namespace,
+                task_queue=TaskQueue(name=bench.queue),
+                identity="go@elsewhere",
+            ),
+            timeout=timedelta(seconds=20),
+        )
+    )
+    try:
+        view = await until(bench.view, lambda view: view["workers"])
+    finally:
+        polling.cancel()
+    (worker,) = view["workers"]
+    assert (worker["identity"], worker["told_by"], worker["slots"]) == ("go@elsewhere", "poll", None)
+    assert view["slots"] is None and view["health"] == "ok"

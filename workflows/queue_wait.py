@@ -1,0 +1,81 @@
+"""A job's wait for a worker, which `queue_timeout` bounds and a pause of the queue stops.
+
+The server times the wait (schedule to start) and knows nothing of pauses. So when it says that the time is up, the
+workflow asks how much of it the queue was paused, and goes back to the queue for as long.
+"""
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any
+
+from temporalio import workflow
+
+from activities.queue_pauses import QUEUE_PAUSES
+from duetime.contracts import limits
+from duetime.contracts.instants import format_instant
+from duetime.decisions import How
+
+#: A replay mark: before it, a pause counted as waiting.
+_PATCH = "queue-pauses"
+#: While a pause lasts, each look at the queue is followed by one twice as far away, up to this: a long pause costs few
+#: of them, and a timeout after it comes late by no more.
+_LONGEST_LOOK_AWAY = timedelta(hours=1)
+_NONE = timedelta(0)
+
+
+class QueueWait:
+    """How long the job may still wait in its queue: `span`, of which `None` is for ever."""
+
+    def __init__(self, timeout: timedelta | None) -> None:
+        self._timeout = timeout
+        self._is_over = False
+        self._looks = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._waited = self._paused = _NONE
+        self.span = self._timeout
+
+    def enter(self) -> timedelta | None:
+        """The job goes to its queue: how long it may wait there."""
+        self._is_over = False
+        return self.span
+
+    def leave(self, how: How) -> None:
+        """It has left the queue, or had to: whatever began anew later waits anew."""
+        self._is_over = how is How.NOT_STARTED
+        if not self._is_over:
+            self._begin()
+
+    async def goes_on(self, queue: str, wait: Callable[[Callable[[], bool], None], Awaitable[None]]) -> bool:
+        """Whether a job whose time in the queue is up may go back to it, since that was paused meanwhile. `wait` waits
+        for a condition as the job does."""
+        if not self._is_over or self.span is None or not workflow.patched(_PATCH):
+            return False
+        until = workflow.now()
+        self._looks += 1
+        look: Any = workflow.start_activity(
+            QUEUE_PAUSES,
+            args=[queue, format_instant(until - self.span), format_instant(until)],
+            result_type=dict[str, float],
+            activity_id=f"queue-pauses-{self._looks}",
+            start_to_close_timeout=timedelta(seconds=60),
+            summary="was the queue paused?",
+        )
+        await wait(look.done, None)
+        told = await look
+        return self.extend(timedelta(seconds=told["paused"]), lasts=bool(told["lasts"]))
+
+    def extend(self, paused: timedelta, *, lasts: bool) -> bool:
+        """Whether anything is left, when of its last wait the queue was `paused` so long, and perhaps still is."""
+        if self._timeout is None or self.span is None:
+            return True
+        paused = min(paused, self.span)
+        self._paused += paused
+        self._waited += self.span - paused
+        left = self._timeout - self._waited
+        if lasts:
+            left = max(left, min(self._paused, _LONGEST_LOOK_AWAY), limits.SHORTEST_TIMEOUT)
+        self.span = left
+        # The server's timers have a granularity of a second.
+        return left >= limits.SHORTEST_TIMEOUT

@@ -1,0 +1,38 @@
+"""The worker of the orchestration plane: runs our workflows on the queue `duetime`."""
+
+from typing import Any
+
+from temporalio.client import Client
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+
+from activities.last_record import LastRecord
+from activities.predecessors import PredecessorCheck
+from activities.queue_pauses import QueuePauses
+from duetime.contracts.limits import ORCHESTRATION_QUEUE
+from duetime.runtime.draining import let_polls_return
+from duetime.runtime.poller import Poller
+from workflows.job import JobWorkflow
+
+#: The job workflow is dynamic: it also answers, readably, for types that do not exist.
+WORKFLOWS = [JobWorkflow]
+
+
+def orchestrator(client: Client, **options: Any) -> Worker:
+    """A worker for our own reviewed workflows, which the replay tests hold to determinism *with* the sandbox.
+
+    Run unsandboxed here: the sandbox's importer costs half of a worker's processor time per job. `options` are those of
+    `temporalio.worker.Worker`, in place of ours.
+    """
+    let_polls_return()
+    ours: dict[str, Any] = {
+        "task_queue": ORCHESTRATION_QUEUE,
+        "workflows": WORKFLOWS,
+        "activities": [
+            PredecessorCheck(client).check,
+            LastRecord(client).read,
+            QueuePauses(client).measure,
+        ],
+        "max_concurrent_activities": 200,
+        "workflow_runner": UnsandboxedWorkflowRunner(),
+    }
+    return Poller(client, **(ours | options))
