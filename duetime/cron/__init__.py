@@ -11,6 +11,7 @@ from duetime.cron.every import Every, EveryDays
 from duetime.cron.exclude import Exclude
 from duetime.cron.fires import Fire, check_fires, fires, next_fire
 from duetime.cron.parse import parse
+from duetime.cron.reading import fault_of, read_fields
 from duetime.cron.rule import At, Gap, Overlap, Rule, read_rule
 from duetime.cron.words import in_words
 from duetime.cron.zones import VERSION as ZONES_VERSION
@@ -33,10 +34,12 @@ __all__ = [
     "at_wall_clock",
     "check_fires",
     "check_zone",
+    "fault_of",
     "fires",
     "in_words",
     "load_zone",
     "next_fire",
     "parse",
+    "read_fields",
     "read_rule",
 ]
