@@ -162,7 +162,7 @@ def _way_out(field: Field, text: str) -> str:
         if other is not field and upper in other.names:
             return f"that is a {other.name}: the order is minute, hour, day of month, month, day of week"
     if field.names:
-        near = get_close_matches(upper, field.names, n=1, cutoff=0.66)
+        near = get_close_matches(upper, field.names, n=1, cutoff=0.75)
         near = near or [name for name in field.names if len(upper) > 1 and name.startswith(upper)][:1]
         first = next(iter(field.names))[:3]
         return f"did you mean {near[0][:3]}?" if near else f"write a number or a name such as {first}"

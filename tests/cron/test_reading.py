@@ -86,7 +86,7 @@ def test_the_column_of_a_cron_line_is_told_on_its_own() -> None:
         read_fields(fields(cron=["@daily", "0 2 * * MON-FRY"]))
     assert fault_of(caught.value, "rule") == {
         "pointer": "/rule/cron/1",
-        "message": "day of week: 'FRY' is not understood (column 13): did you mean FRI?",
+        "message": "day of week: 'FRY' is not understood (column 13): write a number or a name such as SUN",
         "column": 13,
     }
 
