@@ -18,7 +18,20 @@ from api.fences import Fences
 from api.jobs.manager import Jobs
 from api.observe.requests import CountRequests
 from api.queues.manager import Queues
-from api.routes import backlog, batch, doctor, events, fences, health, kinds, listing, metrics, queues, why
+from api.routes import (
+    backlog,
+    batch,
+    doctor,
+    events,
+    fences,
+    health,
+    kinds,
+    listing,
+    metrics,
+    preview,
+    queues,
+    why,
+)
 from api.routes import jobs as job_routes
 from api.security.door import Door
 from api.security.gate import Gate
@@ -78,6 +91,7 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
     app.include_router(queues.router)
     app.include_router(backlog.router)
     app.include_router(why.router)
+    app.include_router(preview.router)
     app.include_router(doctor.router)
     app.include_router(fences.router)
     app.include_router(health.router)

@@ -30,6 +30,8 @@ BODY_BYTES = 1024 * 1024
 BATCH_JOBS = 1000
 BATCH_BYTES = 8 * 1024 * 1024
 
+#: Due times in one preview, and excluded ones between them.
+PREVIEWED_FIRES = 1000
 #: Jobs on one page of a list.
 PAGE_JOBS = 200
 

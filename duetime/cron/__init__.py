@@ -11,7 +11,8 @@ from duetime.cron.every import Every, EveryDays
 from duetime.cron.exclude import Exclude
 from duetime.cron.fires import Fire, check_fires, fires, next_fire
 from duetime.cron.parse import parse
-from duetime.cron.reading import fault_of, read_fields
+from duetime.cron.preview import Preview, preview_rule
+from duetime.cron.reading import fault_of, read_fields, read_instant
 from duetime.cron.rule import At, Gap, Overlap, Rule, read_rule
 from duetime.cron.words import in_words
 from duetime.cron.zones import VERSION as ZONES_VERSION
@@ -28,6 +29,7 @@ __all__ = [
     "Fire",
     "Gap",
     "Overlap",
+    "Preview",
     "Rule",
     "RuleError",
     "ZoneError",
@@ -40,6 +42,8 @@ __all__ = [
     "load_zone",
     "next_fire",
     "parse",
+    "preview_rule",
     "read_fields",
+    "read_instant",
     "read_rule",
 ]

@@ -45,6 +45,16 @@ def fault_of(error: RuleError, *prefix: str | int) -> Fault:
     return {"pointer": pointer, "message": str(error)}
 
 
+def read_instant(text: str, timezone: str | None) -> datetime:
+    """An instant in UTC: RFC 3339 with an offset, or a wall time of `timezone`. `ValueError` says what is wrong.
+
+    The zone is that of the one database which due times are computed from.
+    """
+    if timezone is None:
+        return parse_instant(text)
+    return parse_in_zone(text, lambda wall: at_wall_clock(wall, timezone))
+
+
 def _check_zone(name: str) -> None:
     try:
         check_zone(name)
@@ -53,13 +63,7 @@ def _check_zone(name: str) -> None:
 
 
 def _instant(text: str, fields: RuleFields, *path: str | int) -> datetime:
-    """An instant, or a wall time of the rule's zone by the one database that its fires are computed from."""
-    zone = fields.timezone
     try:
-        return (
-            parse_instant(text)
-            if zone is None
-            else parse_in_zone(text, lambda wall: at_wall_clock(wall, zone))
-        )
+        return read_instant(text, fields.timezone)
     except ValueError as error:
         raise RuleError(str(error), path=path) from None
