@@ -42,7 +42,7 @@ def shared(line: str, **fields: Any) -> Rule:
     # `15W` stands alone there, both day fields must match with it, and `29W` is the 28th of February.
     assume(not re.search(r"W,|,\d+W", line))
     assume(not dates.nearest or (weekdays.all and max(dates.nearest) < 29))
-    # With `#` or `L` both day fields must match there.
+    # With `#` or `L` it forgets the day of the month.
     assume(not ((weekdays.nth or weekdays.last) and not dates.all))
     # Of a list that mixes plain weekdays with `#` or `L` it forgets a part.
     assume(not ((weekdays.nth or weekdays.last) and (weekdays.plain or (weekdays.nth and weekdays.last))))

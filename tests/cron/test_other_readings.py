@@ -24,15 +24,16 @@ CRONITER = [
     ("30 1 * * *", "America/New_York", "2026-11-01T04:00Z", "2026-11-02T00:00Z",
      ["01 05:30", "01 06:30"], ["01 05:30"]),
     ("*/15 2 * * *", "America/New_York", "2026-03-08T05:00Z", "2026-03-09T00:00Z", ["08 07:00"], []),
-    ("0 */2 * * *", "America/Toronto", "2026-03-08T06:00Z", "2026-03-08T09:00Z", ["08 07:00", "08 08:00"], ["08 08:00"]),
+    ("0 */2 * * *", "America/Toronto", "2026-03-08T06:00Z", "2026-03-08T09:00Z",
+     ["08 07:00", "08 08:00"], ["08 08:00"]),
     # `*/2` starts with a star: both day fields must match. The first Monday of an odd number is the 5th.
     ("0 12 */2 * 1", "UTC", "2026-01-01T00:00Z", "2026-01-06T00:00Z",
      ["01 12:00", "03 12:00", "05 12:00"], ["05 12:00"]),
     # A range of one value is not once round the clock.
     ("2-2 6 * * *", "UTC", "2026-01-01T00:00Z", "2026-01-01T06:03Z",
      ["01 06:00", "01 06:01", "01 06:02", "01 06:03"], ["01 06:02"]),
-    # Two restricted day fields are either-or, with `#` as without. The first Sunday is the 4th.
-    ("0 0 2 * SUN#1", "UTC", "2026-01-01T00:00Z", "2026-02-01T00:00Z", [], ["02 00:00", "04 00:00"]),
+    # Two restricted day fields are either-or, with `#` too. The first Sunday is the 4th.
+    ("0 0 2 * SUN#1", "UTC", "2026-01-01T00:00Z", "2026-01-31T00:00Z", ["04 00:00"], ["02 00:00", "04 00:00"]),
     # February has no 29th in 2026.
     ("0 0 29W 2 *", "UTC", "2026-02-01T00:00Z", "2026-03-01T00:00Z", ["27 00:00"], []),
 ]  # fmt: skip
