@@ -9,13 +9,15 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from activities.last_record import LastRecord
 from activities.predecessors import PredecessorCheck
 from activities.queue_pauses import QueuePauses
+from activities.schedules.all import schedule_activities
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
 from duetime.runtime.draining import let_polls_return
 from duetime.runtime.poller import Poller
 from workflows.job import JobWorkflow
+from workflows.schedule import ScheduleWorkflow
 
 #: The job workflow is dynamic: it also answers, readably, for types that do not exist.
-WORKFLOWS = [JobWorkflow]
+WORKFLOWS = [JobWorkflow, ScheduleWorkflow]
 
 
 def orchestrator(client: Client, **options: Any) -> Worker:
@@ -32,6 +34,7 @@ def orchestrator(client: Client, **options: Any) -> Worker:
             PredecessorCheck(client).check,
             LastRecord(client).read,
             QueuePauses(client).measure,
+            *schedule_activities(client),
         ],
         "max_concurrent_activities": 200,
         # How long a workflow's next task waits for the worker that has it in memory. The SDK's own ten seconds would be

@@ -58,3 +58,13 @@ SHORTEST_MESSAGE_LENGTH = 40
 
 #: The task queue of workflows; queues of jobs cannot begin with this word.
 ORCHESTRATION_QUEUE = "duetime"
+
+SHORTEST_CATCH_UP = timedelta(seconds=10)
+LONGEST_CATCH_UP = timedelta(days=30)
+LONGEST_JITTER = timedelta(days=1)
+MAX_RUNS = 1_000_000_000
+NOTE_LENGTH = 500
+#: Times of one backfill, and rows of one account of occurrences.
+BACKFILL_TIMES = 10_000
+OCCURRENCES = 1_000
+PAGE_SCHEDULES = 200
