@@ -32,6 +32,10 @@ BATCH_BYTES = 8 * 1024 * 1024
 
 #: Due times in one preview, and excluded ones between them.
 PREVIEWED_FIRES = 1000
+#: Schedules in one desired state; its body may have as many bytes as a batch's.
+APPLIED_SCHEDULES = 2000
+#: Hours that a forecast looks ahead.
+FORECAST_HOURS = 168
 #: Jobs on one page of a list.
 PAGE_JOBS = 200
 
