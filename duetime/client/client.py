@@ -29,6 +29,7 @@ from duetime.client.fields import (
     query_of,
     wire,
 )
+from duetime.client.schedules import Schedules
 from duetime.client.sender import Sender
 from duetime.client.waiting import poll, span, waited
 from duetime.contracts.duration import Duration
@@ -83,6 +84,8 @@ class Client:
         )
         patience = span("timeout", options.get("timeout", "30s"))
         self._sender = Sender(address.url, self._connections, patience)
+        #: Recurring rules.
+        self.schedules = Schedules(self._sender)
         self._listener = Listener(address.url, self._connections, patience)
 
     def __repr__(self) -> str:

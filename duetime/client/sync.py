@@ -10,7 +10,8 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 from duetime.client.client import Client, Options
-from duetime.client.portal import Portal
+from duetime.client.portal import Portal, items_of
+from duetime.client.sync_schedules import SyncSchedules
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -35,26 +36,9 @@ def _each(
 
     @wraps(method)
     def call(self: "SyncClient", /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
-        items = method(self._client, *args, **kwargs)
-        try:
-            while True:
-                try:
-                    item = self._portal.call(_next(items))
-                except StopAsyncIteration:
-                    return
-                yield item
-        finally:
-            self._portal.call(_close(items))
+        return items_of(self._portal, method(self._client, *args, **kwargs))
 
     return call
-
-
-async def _next(items: AsyncGenerator[T, None]) -> T:
-    return await anext(items)
-
-
-async def _close(items: AsyncGenerator[Any, None]) -> None:
-    await items.aclose()
 
 
 class SyncClient:
@@ -69,6 +53,8 @@ class SyncClient:
     def __init__(self, url: str | None = None, **options: Unpack[Options]) -> None:
         self._client = Client(url, **options)
         self._portal = Portal("duetime-client")
+        #: Recurring rules.
+        self.schedules = SyncSchedules(self._client.schedules, self._portal)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._client.url!r})"
