@@ -13,9 +13,11 @@ from fastapi import FastAPI
 from temporalio.client import Client
 
 from api.app import create_app
+from duetime.connection import connect
 from duetime.contracts.instants import format_instant, parse_instant
+from duetime.engine import EmbeddedEngine
 from duetime.worker import Worker
-from tests.api.caller import Answer, problem
+from tests.api.caller import Answer
 from tests.api.conftest import calling, settings
 from tests.api.stage import HANDLERS, STAGE
 from tests.support.waiting import eventually
@@ -115,6 +117,13 @@ async def http(schedule_app: FastAPI, orchestration: None) -> AsyncIterator[http
         yield http
 
 
+@pytest.fixture(scope="session")
+async def other_http(engine: EmbeddedEngine, orchestration: None) -> AsyncIterator[httpx2.AsyncClient]:
+    """Another API instance, which shares nothing with the first but the server."""
+    async with calling(create_app(settings(), await connect(engine.address))) as http:
+        yield http
+
+
 @pytest.fixture
 async def schedule(http: httpx2.AsyncClient, queue: str) -> AsyncIterator[Scheduler]:
     """A schedule of this test alone, deleted at its end."""
@@ -130,6 +139,3 @@ async def worker(client: Client, queue: str) -> AsyncIterator[Worker]:
     async with Worker(client, HANDLERS, queues=[queue]) as running:
         yield running
         await STAGE.release_all()
-
-
-__all__ = ["problem"]
