@@ -33,6 +33,8 @@ from api.routes import (
     why,
 )
 from api.routes import jobs as job_routes
+from api.routes import schedules as schedule_routes
+from api.schedules.manager import Schedules
 from api.security.door import Door
 from api.security.gate import Gate
 from api.security.lock import lock_of
@@ -62,6 +64,7 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
         jobs = app.state.jobs = Jobs.over(
             connection, f"http://localhost:{settings.ui_port}", strict_kinds=settings.strict_kinds
         )
+        app.state.schedules = Schedules.over(connection, jobs.ui_url, jobs.check)
         app.state.queues = Queues.over(connection, jobs.known)
         log.log(logging.WARNING if lock.is_for_strangers else logging.INFO, lock.describe())
         app.state.looking = asyncio.create_task(say_why_not(connection, settings.temporal))
@@ -88,6 +91,7 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
     app.include_router(listing.router)
     app.include_router(batch.router)
     app.include_router(events.router)
+    app.include_router(schedule_routes.router)
     app.include_router(queues.router)
     app.include_router(backlog.router)
     app.include_router(why.router)

@@ -32,6 +32,8 @@ class Jobs:
     counting: Counting
     batches: BatchSubmitter
     events: Hub
+    check: KindCheck
+    ui_url: str
     key_lifetime: str = (
         "as long as the job is retained after its end (the retention of the Temporal namespace)"
     )
@@ -51,6 +53,8 @@ class Jobs:
             Counting(client),
             BatchSubmitter(submitter),
             Hub(reader),
+            check,
+            ui_url,
         )
 
     def seen_by(self, caller: Caller) -> "Jobs":

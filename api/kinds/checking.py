@@ -26,7 +26,10 @@ class KindCheck:
 
     async def check(self, submission: Submission, caller: Caller) -> tuple[JobSpec, list[str]]:
         """The job with its kind's defaults, and what to warn `caller` of; a `422` problem when it cannot work."""
-        job = submission.job()
+        return await self.check_job(submission.job(), caller)
+
+    async def check_job(self, job: JobSpec, caller: Caller) -> tuple[JobSpec, list[str]]:
+        """The same for a job that is not submitted now."""
         try:
             return await self._check(job, caller)
         except RPCError as error:
