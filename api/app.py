@@ -30,6 +30,7 @@ from api.routes import (
     metrics,
     preview,
     queues,
+    schedule_sets,
     why,
 )
 from api.routes import jobs as job_routes
@@ -96,6 +97,7 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
     app.include_router(backlog.router)
     app.include_router(why.router)
     app.include_router(preview.router)
+    app.include_router(schedule_sets.router)
     app.include_router(doctor.router)
     app.include_router(fences.router)
     app.include_router(health.router)
