@@ -1,5 +1,7 @@
 """`apply` and `forecast` over the real engine, by a caller who is bound to the test's own queue."""
 
+import os
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -15,6 +17,7 @@ from tests.security.keyring import Keyring, bearer, settings
 from tests.support.waiting import eventually
 
 Json = dict[str, Any]
+MANY = int(os.environ.get("DUETIME_MANY_SCHEDULES", "0"))
 
 
 class Applier:
@@ -45,8 +48,13 @@ class Applier:
         return {**one, "id": one["id"].removeprefix(f"{self.queue}-")}
 
     async def listed(self) -> list[str]:
-        answer = await self.http.get("/v1/schedules", params={"limit": 200})
-        return [self._short(one["id"]) for one in answer.json()["schedules"]]
+        found, cursor = [], ""
+        while cursor is not None:
+            answer = await self.http.get("/v1/schedules", params={"limit": 200, "cursor": cursor})
+            page = answer.json()
+            found += [self._short(one["id"]) for one in page["schedules"]]
+            cursor = page["next_cursor"]
+        return found
 
     async def until_listed(self, *names: str) -> None:
         async def are() -> bool:
@@ -195,3 +203,45 @@ async def test_the_forecast_counts_what_the_caller_may_see(applier: Applier) -> 
     assert (change["line"], change["cron"], change["schedules"]) == ("30 * * * *", "H * * * *", 3)
     refused = await applier.http.get("/v1/schedules:forecast", params={"hours": 169})
     assert problem(refused, 422, "invalid")["errors"][0]["pointer"] == "query hours"
+
+
+@pytest.mark.skipif(not MANY, reason="DUETIME_MANY_SCHEDULES=1000 runs it, for minutes")
+@pytest.mark.timeout(1800)
+async def test_many(applier: Applier, capsys: pytest.CaptureFixture[str]) -> None:
+    many = [applier.named(f"{number:04}", cron="0 * * * *") for number in range(MANY + 5)]
+    began = time.monotonic()
+    calls, left = 0, [""]
+    while left:
+        done = await applier.applied(many)
+        calls, left = calls + 1, done["left"]
+        assert done["failed"] == []
+    made = time.monotonic() - began
+
+    async def are_all() -> bool:
+        return (await forecast())["schedules"] == len(many)
+
+    async def forecast() -> Json:
+        answer = await applier.http.get("/v1/schedules:forecast")
+        assert answer.status_code == 200, answer.text
+        return dict(answer.json())
+
+    await eventually(are_all)
+    began = time.monotonic()
+    seen = await forecast()
+    foreseen = time.monotonic() - began
+    assert seen["peaks"][0]["starts"] == len(many)
+    assert seen["flatter"]["share"] <= 0.04
+
+    wanted = many[:MANY]
+    for number in range(10):
+        wanted[number * 7] = {**wanted[number * 7], "cron": "H * * * *"}
+    began = time.monotonic()
+    dry = await applier.applied(wanted, prune=True, dry_run=True)
+    compared = time.monotonic() - began
+    assert [one["id"] for one in dry["changed"]] == [f"{number * 7:04}" for number in range(10)]
+    assert dry["pruned"] == [f"{MANY + number:04}" for number in range(5)]
+    assert (dry["created"], len(dry["unchanged"])) == ([], MANY - 10)
+    assert await applier.applied(wanted, prune=True) == {**dry, "dry_run": False}
+    with capsys.disabled():
+        print(f"\n{len(many)} made in {made:.0f} s and {calls} calls, forecast in {foreseen:.2f} s,", end=" ")
+        print(f"compared in {compared:.1f} s")
