@@ -188,6 +188,42 @@ def apply(
     return Exit.JOB_FAILED if done.failed or done.left else Exit.OK
 
 
+@app.command("from-crontab")
+def from_crontab(
+    file: Annotated[str, typer.Argument(metavar="FILE|-", help="A crontab, or - for standard input.")] = "-",
+    system: Annotated[
+        bool, typer.Option("--system", help="Each job names its user, as in /etc/crontab and /etc/cron.d.")
+    ] = False,
+    timezone: Annotated[
+        _Text, typer.Option("-z", "--timezone", metavar="ZONE", help="Of lines without CRON_TZ.")
+    ] = None,
+    queue: Annotated[str, typer.Option("-q", "--queue", metavar="NAME", help="Where they run.")] = "default",
+    prefix: Annotated[str, typer.Option(metavar="TEXT", help="Begins every id.")] = "",
+) -> int:
+    """Say a crontab as schedules of the kind `command`, for apply.
+
+    Lines go to standard error with what is to be known of them; exit code 1 when some became no schedule. Asks no API.
+
+    \b
+    crontab -l | duetime schedules from-crontab -z Europe/Paris | duetime schedules apply --dry-run
+    """
+    from duetime.cron import RuleError
+    from duetime.crontab import import_crontab
+
+    name = "crontab" if file == "-" else Path(file).name
+    try:
+        found = import_crontab(
+            _text(file), system=system, timezone=timezone, queue=queue, prefix=prefix, name=name
+        )
+    except RuleError as error:
+        raise BadSetting(f"--timezone: {error}") from None
+    for remark in found.remarks:
+        where = f"line {remark.line}: " if remark.line else ""
+        say(f"{where}{'NOT IMPORTED: ' if remark.is_refused else ''}{remark.text}")
+    write_json({"schedules": found.schedules})
+    return Exit.OK if found.is_whole else Exit.JOB_FAILED
+
+
 for _command in (pause, resume, trigger, skip, backfill, occurrences):
     app.command()(_command)
 
@@ -208,11 +244,18 @@ def forecast(
     return Exit.OK
 
 
-def _read(file: str) -> Any:
+def _text(file: str) -> str:
     try:
-        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+        if file == "-":
+            return sys.stdin.read()
+        with open(file, encoding="utf-8", newline="") as stream:
+            return stream.read()
     except (OSError, UnicodeDecodeError) as error:
         raise BadSetting(f"{file} cannot be read: {error}") from None
+
+
+def _read(file: str) -> Any:
+    text = _text(file)
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
