@@ -6,6 +6,7 @@ from typing import Any
 from temporalio.client import Client
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
+from activities.execution_time import ExecutionTime
 from activities.last_record import LastRecord
 from activities.predecessors import PredecessorCheck
 from activities.queue_pauses import QueuePauses
@@ -32,6 +33,7 @@ def orchestrator(client: Client, **options: Any) -> Worker:
             PredecessorCheck(client).check,
             LastRecord(client).read,
             QueuePauses(client).measure,
+            ExecutionTime(client).read,
         ],
         "max_concurrent_activities": 200,
         # How long a workflow's next task waits for the worker that has it in memory. The SDK's own ten seconds would be
