@@ -12,12 +12,12 @@ from temporalio.api.workflowservice.v1 import ListWorkflowExecutionsRequest
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.common import SearchAttributeKey
 
-from api.jobs.facts import Facts
 from api.jobs.query import all_of, within
-from api.jobs.wire import instant, when
 from api.security.caller import ANYBODY, Caller
 from duetime import attributes
 from duetime.contracts.instants import parse_instant
+from duetime.jobs.facts import Facts
+from duetime.jobs.wire import instant, when
 from duetime.tags import read_tags
 
 #: Lines that the server gives at most in one answer (`frontend.visibilityMaxPageSize`).

@@ -15,9 +15,9 @@ from temporalio.common import SearchAttributeKey
 from api.jobs.filters import JobFilter
 from duetime import attributes
 from duetime.contracts.instants import format_instant
+from duetime.contracts.job import JOB
 from duetime.contracts.states import FINAL, State
 from duetime.tags import index_tag
-from workflows.reading import JOB
 
 _HARMLESS = re.compile(r"[A-Za-z0-9 _.:/+=@~^%#-]*")
 

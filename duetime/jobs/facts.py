@@ -24,15 +24,13 @@ from temporalio.api.workflowservice.v1 import (
 )
 from temporalio.client import Client, WorkflowExecutionStatus
 
-from activities.predecessors import PREDECESSORS
-from activities.queue_pauses import QUEUE_PAUSES
-from api.jobs.wire import decode, decode_all, instant, when
 from duetime import attributes
 from duetime.contracts import limits
-from duetime.contracts.job import JobSpec
+from duetime.contracts.carry import Carry
+from duetime.contracts.job import JOB, JobSpec
 from duetime.contracts.record import DEPENDENTS, IDEMPOTENCY, VIEW, Ending, Error, Sign, View, cut, read_sign
-from workflows.carry import Carry
-from workflows.reading import JOB
+from duetime.jobs.names import PREDECESSORS, QUEUE_PAUSES
+from duetime.jobs.wire import decode, decode_all, instant, when
 
 _HELD = {
     PendingActivityState.PENDING_ACTIVITY_STATE_STARTED,
