@@ -72,7 +72,8 @@ class Index:
 
     def __init__(self, client: Client, caller: Caller = ANYBODY) -> None:
         self._client = client
-        self._bounds = [
+        #: Conditions that every question carries.
+        self.bounds = [
             within(key, allowed)
             for key, allowed in ((attributes.QUEUE, caller.queues), (attributes.KIND, caller.kinds))
             if allowed is not None
@@ -105,7 +106,7 @@ class Index:
         return {str(group.group_values[0]): group.count for group in counted.groups}
 
     def _bounded(self, query: str) -> str:
-        return all_of(query, *self._bounds)
+        return all_of(query, *self.bounds)
 
 
 def _row(info: WorkflowExecutionInfo) -> Row:

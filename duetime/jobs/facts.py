@@ -297,3 +297,10 @@ def _as_ending(values: list[Any]) -> Ending | None:
     if values and isinstance(values[0], dict) and "result" in values[0]:
         return _lenient(Ending, values[0]) or Ending(result=values[0]["result"])
     return None
+
+
+async def started_with(client: Client, workflow_id: str) -> list[Any]:
+    """The input of the newest run of any workflow, as JSON values."""
+    first = await _event(client, WorkflowExecution(workflow_id=workflow_id))
+    found = first.workflow_execution_started_event_attributes.input if first else None
+    return await decode_all(client, found) if found else []
