@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from temporalio import workflow
-from temporalio.common import RawValue, RetryPolicy
+from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError, TemporalError
 
 with workflow.unsafe.imports_passed_through():
@@ -46,7 +46,7 @@ RUN, STOP = "run", "stop"
 #: Seconds of turns in one activity: as long a stop may take, and as long a worker's death may set it back.
 _BATCH = 5.0
 _PATIENT = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_interval=timedelta(seconds=30))
-_SILENCE = timedelta(seconds=15)
+_SILENCE = timedelta(seconds=10)
 
 
 class Place(Part):
@@ -81,25 +81,30 @@ class BulkOperation:
         self._stop: str | None = None
 
     @workflow.run
-    async def run(self, raw: RawValue | None = None, place: dict[str, Any] | None = None) -> dict[str, Any]:
-        self._plan = _read(raw)
+    async def run(self, plan: Any = None, place: Any = None) -> dict[str, Any]:
+        self._plan = _read(plan)
         self._place = Place.model_validate(place) if place else self._begin()
         self._told = self._told or self._place.told
+        state, reason = await self._to_its_end()
+        await self._release()
+        # In the same step as the end of the workflow: whoever reads that it is over finds it over.
+        self._publish(state=state, reason=reason)
+        return self._standing.compact()
+
+    async def _to_its_end(self) -> tuple[OperationState, str | None]:
         try:
             await self._freeze()
             if self._plan.dry_run:
                 await self._until_told()
             await self._canaries()
             await self._everybody()
-            self._end(OperationState.DONE, None)
         except _Over as over:
-            self._end(over.state, over.reason)
+            return over.state, over.reason
         except asyncio.CancelledError:
-            self._end(OperationState.STOPPED, workflow.cancellation_reason() or "cancelled through Temporal")
+            return OperationState.STOPPED, workflow.cancellation_reason() or "cancelled through Temporal"
         except ActivityError as error:
-            self._end(OperationState.FAILED, cut(str(error.cause or error), ERROR_MESSAGE_LENGTH))
-        await self._release()
-        return self._standing.compact()
+            return OperationState.FAILED, cut(str(error.cause or error), ERROR_MESSAGE_LENGTH)
+        return OperationState.DONE, None
 
     @workflow.signal(name=RUN)
     @forgiving
@@ -124,9 +129,6 @@ class BulkOperation:
     def _publish(self, **changes: Any) -> None:
         self._place.standing = self._standing.model_copy(update=changes)
         workflow.upsert_memo({STANDING: self._standing.compact()})
-
-    def _end(self, state: OperationState, reason: str | None) -> None:
-        self._publish(state=state, reason=reason)
 
     def _check(self) -> None:
         """Between two steps: whether to go on, and whether with a fresh history."""
@@ -261,7 +263,7 @@ class BulkOperation:
                 request.model_dump(mode="json"),
                 result_type=dict[str, Any],
                 start_to_close_timeout=timedelta(hours=1),
-                heartbeat_timeout=_SILENCE,
+                heartbeat_timeout=_SILENCE + timedelta(seconds=1 / plan.rate),
                 retry_policy=_PATIENT,
                 summary=f"set {place.number} from {place.position}",
             )
@@ -280,10 +282,10 @@ class BulkOperation:
                 workflow.logger.info("set %d of the operation is gone", number)
 
 
-def _read(raw: RawValue | None) -> Plan:
+def _read(value: Any) -> Plan:
     """The plan; a readable failure for what is none, since a workflow task that fails is tried for ever."""
     try:
-        return Plan.model_validate_json(raw.payload.data if raw else b"null")
+        return Plan.model_validate(value)
     except ValidationError:
         says = "start operations on many jobs through the API: POST /v1/jobs:retry or /v1/jobs:cancel"
         raise ApplicationError(says, type="InvalidOperation", non_retryable=True) from None

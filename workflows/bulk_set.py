@@ -3,7 +3,6 @@
 from typing import Any
 
 from temporalio import workflow
-from temporalio.common import RawValue
 
 with workflow.unsafe.imports_passed_through():
     from duetime.contracts.bulk import JOB_SET
@@ -15,13 +14,13 @@ RELEASE = "release"
 
 @workflow.defn(name=JOB_SET)
 class BulkSet:
-    """Workflow type `BulkSet`. The jobs are in its first event and never read by it."""
+    """Workflow type `BulkSet`. The jobs are in its first event, for others to read."""
 
     def __init__(self) -> None:
         self._released = False
 
     @workflow.run
-    async def run(self, jobs: RawValue | None = None) -> None:
+    async def run(self, jobs: Any = None) -> None:
         await workflow.wait_condition(lambda: self._released)
 
     @workflow.signal(name=RELEASE)

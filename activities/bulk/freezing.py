@@ -33,7 +33,7 @@ from duetime.contracts.bulk import (
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
 from duetime.contracts.record import Part, cut
 from duetime.contracts.states import State
-from duetime.jobs.facts import Facts, fetch, glance, started_with
+from duetime.jobs.facts import Facts, fetch, started_with
 from duetime.jobs.state import state_of
 
 #: The name of the activity.
@@ -125,7 +125,7 @@ class Freezer:
 
         async def fits(run: Found) -> bool:
             async with places:
-                facts = await self._facts(run, glance)
+                facts = await self._facts(run)
                 activity.heartbeat()
             return facts is not None and state_of(facts, datetime.now(UTC)) in states
 
@@ -137,7 +137,7 @@ class Freezer:
 
         async def error(run: Found) -> list[ErrorGroup]:
             async with places:
-                facts = await self._facts(run, fetch)
+                facts = await self._facts(run)
                 activity.heartbeat()
             if facts is None or facts.error is None:
                 return []
@@ -149,11 +149,10 @@ class Freezer:
             groups = merged(groups, found)
         return groups
 
-    async def _facts(self, run: Found, look: Any) -> Facts | None:
+    async def _facts(self, run: Found) -> Facts | None:
         try:
-            facts: Facts = await look(self._client, run.id, run.run_id)
+            return await fetch(self._client, run.id, run.run_id)
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
                 return None
             raise
-        return facts

@@ -1,8 +1,6 @@
 """Operations on many jobs: asked for, read, run, stopped. All of it is one workflow each; this only talks to it."""
 
 import asyncio
-import base64
-import binascii
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,6 +15,7 @@ from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
+from api.bulk.cursor import read_cursor, write_cursor
 from api.bulk.plans import check_size
 from api.bulk.views import Asked, Known, view_of
 from api.jobs.idempotency import hashes, other_body
@@ -101,29 +100,20 @@ class Operations:
     @in_time()
     async def all(self, limit: int, cursor: str | None) -> OperationList:
         """Operations under way, then those that ended, the last first."""
-        try:
-            token = base64.urlsafe_b64decode(cursor.encode()) if cursor else b""
-        except (binascii.Error, ValueError):
-            raise _no_cursor() from None
-        try:
-            answer = await self.client.workflow_service.list_workflow_executions(
-                ListWorkflowExecutionsRequest(
-                    namespace=self.client.namespace,
-                    query=f"WorkflowType = '{OPERATION}' AND ExecutionStatus != 'ContinuedAsNew'",
-                    page_size=limit,
-                    next_page_token=token,
-                ),
-                retry=True,
-            )
-        except RPCError as error:
-            if token and error.status is RPCStatusCode.INVALID_ARGUMENT:
-                raise _no_cursor() from None
-            raise
+        answer = await self.client.workflow_service.list_workflow_executions(
+            ListWorkflowExecutionsRequest(
+                namespace=self.client.namespace,
+                query=f"WorkflowType = '{OPERATION}' AND ExecutionStatus != 'ContinuedAsNew'",
+                page_size=limit,
+                next_page_token=read_cursor(cursor, self.client.namespace) if cursor is not None else b"",
+            ),
+            retry=True,
+        )
         found = [await Known.of(self.client, info) for info in answer.executions]
-        then = base64.urlsafe_b64encode(answer.next_page_token).decode() or None
+        then = answer.next_page_token
         return OperationList(
             operations=[self._view(known) for known in found if known.asked.is_for(self.caller)],
-            next_cursor=then,
+            next_cursor=write_cursor(then, self.client.namespace) if then else None,
         )
 
     @in_time()
@@ -206,10 +196,6 @@ def _is_frozen(known: Known) -> bool:
 
 def _with_rate(rate: float) -> dict[str, Any]:
     return {"$duetime": 1, "action": "retry", "query": "", "rate": rate}
-
-
-def _no_cursor() -> Problem:
-    return invalid([{"pointer": "query cursor", "message": "is not one that a list gave"}])
 
 
 def operations_of(request: Request, caller: WhoCalls) -> Operations:
