@@ -16,6 +16,7 @@ from api import openapi, problems
 from api.bulk.operations import Operations
 from api.cross_site import SameSiteOnly
 from api.fences import Fences
+from api.head import HeadAsGet
 from api.jobs.manager import Jobs
 from api.observe.requests import CountRequests
 from api.queues.manager import Queues
@@ -83,6 +84,7 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
         generate_unique_id_function=openapi.operation_name,
     )
     app.state.gate = Gate(lock, Rates(settings.api_rate), Waits(settings.api_waits))
+    app.add_middleware(HeadAsGet)
     app.add_middleware(SameSiteOnly)
     app.add_middleware(Door, lock=lock, names=settings.api_names)  # the outer of the two
     problems.install(app)

@@ -4,10 +4,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from temporalio import activity
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
 from duetime.contracts.bulk import JobRef
+from duetime.contracts.job import JobSpec
 from duetime.contracts.requests import CancelRequest, RedriveRequest
 from duetime.contracts.states import State
 from duetime.jobs.cancel import stop
@@ -16,6 +18,7 @@ from duetime.jobs.reading import fetch_whole
 from duetime.jobs.redrive import redrive
 from duetime.jobs.refusal import NotNow
 from duetime.jobs.state import state_of
+from duetime.observe import names
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,8 @@ async def cancel(client: Client, job: JobRef, how: CancelRequest, states: frozen
     if states and state not in states:
         raise NotNow(state, f"it is {state} by now")
     try:
-        await stop(client, facts, how)
+        if await stop(client, facts, how) and facts.spec is not None:
+            _count_end(facts.spec)
     except RPCError as error:
         if error.status is not RPCStatusCode.NOT_FOUND:
             raise
@@ -59,6 +63,13 @@ async def cancel(client: Client, job: JobRef, how: CancelRequest, states: frozen
         if ended is not State.CANCELLED:
             raise NotNow(ended, f"it is {ended} already") from None
     return Done()
+
+
+def _count_end(job: JobSpec) -> None:
+    """A job was brought to its end here: its workflow does not count it."""
+    labels = {"kind": job.kind, "queue": job.queue, "outcome": State.CANCELLED.value}
+    counter = activity.metric_meter().create_counter(names.JOBS_FINISHED.name, names.JOBS_FINISHED.help)
+    counter.add(1, labels)
 
 
 async def _goes_on(client: Client, job: JobRef, facts: Facts) -> bool:

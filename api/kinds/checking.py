@@ -15,6 +15,9 @@ from duetime.payloads import payload_faults
 
 log = logging.getLogger("duetime.api")
 
+#: Queues that are told by name.
+_TOLD = 5
+
 
 class KindCheck:
     """Checks submissions against what workers announced."""
@@ -49,8 +52,14 @@ class KindCheck:
                 raise invalid(faults)
             job = with_defaults(job, entry.defaults)
             if job.queue not in entries:
-                queues = ", ".join(sorted(entries))
+                queues = _some(sorted(entries))
                 warnings.append(f"the kind {job.kind!r} was announced on {queues}, not on {job.queue!r}")
         if not await self._pollers.live(job.queue):
             warnings.append(f"no worker polls the queue {job.queue!r} (no_active_workers)")
         return job, warnings
+
+
+def _some(names: list[str]) -> str:
+    """The first names, and how many more there are."""
+    more = len(names) - _TOLD
+    return ", ".join(names[:_TOLD]) + (f" and {more} more" if more > 0 else "")

@@ -7,7 +7,7 @@ run that it made the first time: two redrives at once, or one that is repeated a
 from datetime import UTC, datetime
 from typing import Any
 
-from temporalio.api.common.v1 import Memo, Payloads, Priority, WorkflowExecution, WorkflowType
+from temporalio.api.common.v1 import Memo, Payloads, WorkflowExecution, WorkflowType
 from temporalio.api.enums.v1 import WorkflowIdConflictPolicy, WorkflowIdReusePolicy
 from temporalio.api.sdk.v1 import UserMetadata
 from temporalio.api.taskqueue.v1 import TaskQueue
@@ -25,6 +25,7 @@ from duetime.contracts.states import State
 from duetime.jobs.facts import Facts
 from duetime.jobs.refusal import NotNow
 from duetime.jobs.state import record_of, state_of
+from duetime.starting import priority_of
 
 
 def check_redrive(facts: Facts, request: RedriveRequest) -> None:
@@ -94,7 +95,7 @@ async def _request(client: Client, facts: Facts, request: RedriveRequest) -> Sta
         workflow_id_conflict_policy=WorkflowIdConflictPolicy.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
         memo=Memo(fields=memo),
         search_attributes=found,
-        priority=Priority(priority_key=spec.priority),
+        priority=priority_of(spec)._to_proto(),
         user_metadata=UserMetadata(summary=summary),
     )
 

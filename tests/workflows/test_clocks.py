@@ -143,3 +143,22 @@ async def test_moving_a_job_moves_its_deadline(jobs: Jobs, client: Client) -> No
         assert (await second.describe()).status is WorkflowExecutionStatus.RUNNING
         await second.execute_update("run_now")
         assert (await outcome_of(second)).result == "in time"
+
+
+async def test_a_handlers_error_may_have_the_name_of_ours(jobs: Jobs, client: Client) -> None:
+    """gRPC and others have a `DeadlineExceeded` too. Those who wait for the job hear that it failed."""
+
+    class DeadlineExceeded(Exception):
+        pass
+
+    @handler("overdrawn")
+    async def overdrawn(payload: dict[str, Any]) -> None:
+        raise DeadlineExceeded("of somebody else's")
+
+    async with serving(client, jobs.queue, overdrawn):
+        first = await jobs.start("overdrawn", delay="2s", retry={"max_attempts": 1})
+        second = await jobs.run("overdrawn", after=[first.id])
+        ended = await outcome_of(first)
+    assert (ended.type, ended.message) == ("DeadlineExceeded", "of somebody else's")
+    assert (second.type, second.outcomes) == ("DependencyFailed", [])
+    assert second.message.endswith("ended failed")
