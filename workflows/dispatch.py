@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 from temporalio import workflow
 from temporalio.common import Priority, RawValue, RetryPolicy
 
+from duetime.contracts.carry import Carry
 from duetime.contracts.job import JobSpec
 from duetime.contracts.record import Assignment, Record
-from workflows.carry import Carry
 
 #: Timeouts that come back to the workflow instead of being retried by the server.
 _OURS = ["TemporalTimeout:Heartbeat", "TemporalTimeout:StartToClose"]

@@ -19,6 +19,7 @@ from temporalio.service import RPCError
 
 from duetime import Job, Snooze, handler
 from duetime.connection import connect
+from duetime.contracts.carry import Carry
 from duetime.contracts.instants import EPOCH
 from duetime.contracts.record import Attempt, Record
 from duetime.contracts.states import AttemptOutcome
@@ -27,7 +28,6 @@ from tests.api.caller import Caller
 from tests.support.jobs import NO_WAIT, Jobs, acknowledged, held, is_backing_off, outcome_of
 from tests.support.waiting import eventually
 from tests.support.workers import serving
-from workflows.carry import Carry
 from workflows.worker import orchestrator
 
 MICROSECOND = timedelta(microseconds=1)
