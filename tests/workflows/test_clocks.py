@@ -179,6 +179,8 @@ async def test_a_start_that_nobody_took_in_time_counts_from_when_it_was_due(
     async with orchestrator(client, task_queue=quiet):
         ended = await outcome_of(handle)
     assert (ended.status, ended.type) == (FAILED, "DeadlineExceeded")
+
+
 async def test_a_handlers_error_may_have_the_name_of_ours(jobs: Jobs, client: Client) -> None:
     """gRPC and others have a `DeadlineExceeded` too. Those who wait for the job hear that it failed."""
 
