@@ -13,14 +13,17 @@ from fastapi import FastAPI
 from temporalio.client import Client
 
 from api import openapi, problems
+from api.bulk.operations import Operations
 from api.cross_site import SameSiteOnly
 from api.fences import Fences
+from api.head import HeadAsGet
 from api.jobs.manager import Jobs
 from api.observe.requests import CountRequests
 from api.queues.manager import Queues
 from api.routes import (
     backlog,
     batch,
+    bulk,
     doctor,
     events,
     fences,
@@ -28,6 +31,7 @@ from api.routes import (
     kinds,
     listing,
     metrics,
+    operations,
     preview,
     queues,
     schedule_sets,
@@ -67,6 +71,7 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
         )
         app.state.schedules = Schedules.over(connection, jobs.ui_url, jobs.check)
         app.state.queues = Queues.over(connection, jobs.known)
+        app.state.operations = Operations(connection, f"http://localhost:{settings.ui_port}")
         log.log(logging.WARNING if lock.is_for_strangers else logging.INFO, lock.describe())
         app.state.looking = asyncio.create_task(say_why_not(connection, settings.temporal))
         async with Fences(settings.ledger_address) as app.state.fences:
@@ -84,6 +89,7 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
         generate_unique_id_function=openapi.operation_name,
     )
     app.state.gate = Gate(lock, Rates(settings.api_rate), Waits(settings.api_waits))
+    app.add_middleware(HeadAsGet)
     app.add_middleware(SameSiteOnly)
     app.add_middleware(Door, lock=lock, names=settings.api_names)  # the outer of the two
     problems.install(app)
@@ -91,6 +97,8 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
     app.include_router(kinds.router)
     app.include_router(listing.router)
     app.include_router(batch.router)
+    app.include_router(bulk.router)
+    app.include_router(operations.router)
     app.include_router(events.router)
     app.include_router(schedule_routes.router)
     app.include_router(queues.router)

@@ -6,9 +6,9 @@ from temporalio import workflow
 from temporalio.common import Priority, RawValue, RetryPolicy
 
 from duetime import attributes
+from duetime.contracts.carry import Carry
 from duetime.contracts.job import JobSpec
 from duetime.contracts.record import Assignment, Record
-from workflows.carry import Carry
 
 #: Timeouts that come back to the workflow instead of being retried by the server.
 _OURS = ["TemporalTimeout:Heartbeat", "TemporalTimeout:StartToClose"]

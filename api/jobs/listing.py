@@ -10,16 +10,16 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
 from api.jobs.cursor import Cursor, Part, read, write
-from api.jobs.facts import Facts, fetch
 from api.jobs.filters import JobFilter
 from api.jobs.index import Index, Row
 from api.jobs.reading import Reader
-from api.jobs.state import state_of
 from api.jobs.walk import Walk
 from api.patience import answer_in_time
 from api.security.caller import ANYBODY, Caller
 from api.together import together
 from duetime.contracts.view import JobPage, JobSummary
+from duetime.jobs.facts import Facts, fetch
+from duetime.jobs.state import state_of
 
 #: Executions read at the same time, over all lists that an API instance is asked for.
 _AT_ONCE = 16

@@ -24,16 +24,14 @@ from temporalio.api.workflowservice.v1 import (
 )
 from temporalio.client import Client, WorkflowExecutionStatus
 
-from activities.predecessors import PREDECESSORS
-from activities.queue_pauses import QUEUE_PAUSES
-from api.jobs.wire import decode, decode_all, instant, when
 from duetime import attributes
 from duetime.contracts import limits
+from duetime.contracts.carry import Carry
 from duetime.contracts.instants import parse_instant
-from duetime.contracts.job import JobSpec
+from duetime.contracts.job import JOB, JobSpec
 from duetime.contracts.record import DEPENDENTS, IDEMPOTENCY, VIEW, Ending, Error, Sign, View, cut, read_sign
-from workflows.carry import Carry
-from workflows.reading import JOB
+from duetime.jobs.names import PREDECESSORS, QUEUE_PAUSES
+from duetime.jobs.wire import decode, decode_all, instant, when
 
 _HELD = {
     PendingActivityState.PENDING_ACTIVITY_STATE_STARTED,
@@ -312,3 +310,10 @@ def _as_ending(values: list[Any]) -> Ending | None:
     if values and isinstance(values[0], dict) and "result" in values[0]:
         return _lenient(Ending, values[0]) or Ending(result=values[0]["result"])
     return None
+
+
+async def started_with(client: Client, workflow_id: str) -> list[Any]:
+    """The input of the newest run of any workflow, as JSON values."""
+    first = await _event(client, WorkflowExecution(workflow_id=workflow_id))
+    found = first.workflow_execution_started_event_attributes.input if first else None
+    return await decode_all(client, found) if found else []
