@@ -6,6 +6,7 @@ from typing import Any
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
+from activities.predecessors import ENDED
 from duetime import attributes
 from duetime.contracts import limits
 from duetime.contracts.instants import parse_instant
@@ -75,6 +76,13 @@ class Standing:
         """A job that this one waits for has ended."""
         if self._error is None:
             self._predecessors.learn({told["id"]: State(told["state"])})
+
+    @workflow.signal(name=ENDED)
+    @forgiving
+    def predecessors_ended(self, told: dict[str, str]) -> None:
+        """Jobs that this one waits for had ended before it looked."""
+        if self._error is None:
+            self._predecessors.learn({job_id: State(state) for job_id, state in told.items()})
 
     @workflow.update(name="move", unfinished_policy=workflow.HandlerUnfinishedPolicy.ABANDON)
     async def move(self, change: dict[str, Any]) -> None:

@@ -17,6 +17,7 @@ from temporalio.client import (
 )
 from temporalio.service import RPCError, RPCStatusCode
 
+from api.jobs.dependents import dependents_of
 from api.jobs.facts import Dispatched, Facts
 from api.jobs.reading import Reader
 from api.jobs.state import record_of, state_of
@@ -114,7 +115,8 @@ class Controller:
     async def _tell_dependents(self, facts: Facts) -> None:
         """A terminated job tells nobody. Should this be lost, those who wait find out by asking, within a minute."""
         told = {"id": facts.id, "state": State.CANCELLED.value}
-        signals = [self._client.get_workflow_handle(i).signal(PREDECESSOR, told) for i in facts.dependents]
+        waiting = await dependents_of(self._client, facts)
+        signals = [self._client.get_workflow_handle(i).signal(PREDECESSOR, told) for i in waiting]
         for lost in await asyncio.gather(*signals, return_exceptions=True):
             if isinstance(lost, BaseException):
                 log.info("a job that waited for %s was not told of its end: %s", facts.id, lost)

@@ -29,7 +29,14 @@ def state_of(facts: Facts, now: datetime) -> State:
         return State.RETRYING if facts.view.next_attempt_at > now else State.QUEUED
     if due_at(facts) > now:
         return State.SCHEDULED
-    return State.WAITING if facts.waiting else State.QUEUED
+    return State.WAITING if facts.waiting or _is_to_wait(facts) else State.QUEUED
+
+
+def _is_to_wait(facts: Facts) -> bool:
+    """Whether it comes after other jobs and has not come to look at them."""
+    if facts.spec is None or not facts.spec.after or facts.carry.ordered:
+        return False
+    return facts.view is None or (facts.view.ready_at is None and not facts.view.record.attempts)
 
 
 def _state_of_dispatched(dispatched: Dispatched, now: datetime) -> State:
