@@ -11,11 +11,8 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from duetime import attributes
 from duetime.contracts.states import FINAL, State
-
-#: The name of the activity.
-PREDECESSORS = "duetime.predecessors"
-#: A signal to the asking job: jobs that it waits for, and how they have ended.
-ENDED = "predecessors"
+from duetime.jobs.names import DEPENDENT, ENDED
+from duetime.jobs.names import PREDECESSORS as PREDECESSORS
 
 _FINAL = {
     WorkflowExecutionStatus.COMPLETED: State.SUCCEEDED,
@@ -94,7 +91,7 @@ class PredecessorCheck:
         """Asks to be told of the end; `False` when it came first."""
         try:
             me = activity.info().workflow_id
-            await self._client.get_workflow_handle(job_id).signal("dependent", me)
+            await self._client.get_workflow_handle(job_id).signal(DEPENDENT, me)
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
                 return False

@@ -56,6 +56,16 @@ def plan_start(job: JobSpec, job_id: str, now: datetime) -> Start:
     return Start(job_id, spec, now, spec.due_at(job_id, now))
 
 
+def priority_of(spec: JobSpec) -> Priority:
+    """Whose turn it is, in the queue of the workflows as in the job's own: a flood of one tenant's starts would keep
+    another's single job from ever coming to its queue."""
+    return Priority(
+        priority_key=spec.priority,
+        fairness_key=spec.fairness_key,
+        fairness_weight=spec.fairness_weight if spec.fairness_key else None,
+    )
+
+
 async def begin(
     client: Client,
     start: Start,
@@ -79,6 +89,6 @@ async def begin(
         start_delay=start.delay,
         search_attributes=attributes.of_job(start.spec, start.due_at),
         memo=memo,
-        priority=Priority(priority_key=start.spec.priority),
+        priority=priority_of(start.spec),
         static_summary=start.spec.kind,
     )

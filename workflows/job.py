@@ -59,6 +59,8 @@ class JobWorkflow(Standing):
         super().__init__()
         self._handle: workflow.ActivityHandle[RawValue] | None = None
         self._seen = Record()
+        #: Decided here, and not by the name of an error: a handler may use any.
+        self._expired = False
         try:
             self._spec, self._carry = read_job(arguments, workflow.info())
             self._due_at = self._carry.due_at or self._spec.due_at(
@@ -82,9 +84,8 @@ class JobWorkflow(Standing):
         except asyncio.CancelledError:
             await self._say_end(State.CANCELLED)
             raise
-        except ApplicationError as failure:
-            expired = failure.type == ErrorType.DEADLINE_EXCEEDED
-            await self._say_end(State.EXPIRED if expired else State.FAILED)
+        except ApplicationError:
+            await self._say_end(State.EXPIRED if self._expired else State.FAILED)
             raise
         await self._say_end(State.SUCCEEDED)
         return ending
@@ -281,6 +282,7 @@ class JobWorkflow(Standing):
         if ending is not None:
             return ending
         workflow.upsert_search_attributes([attributes.OUTCOME.value_set(State.EXPIRED)])
+        self._expired = True
         message = "the job was not finished by its deadline"
         raise self._failed(Error(type=ErrorType.DEADLINE_EXCEEDED, message=message))
 

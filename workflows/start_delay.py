@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from temporalio import workflow
 
 from activities.execution_time import EXECUTION_TIME
+from duetime.contracts.carry import Carry
 from duetime.contracts.instants import parse_instant
 from duetime.contracts.job import JobSpec
-from workflows.carry import Carry
 
 #: A replay mark: before it, such a job counted as due when it was started.
 _PATCH = "start-delay"

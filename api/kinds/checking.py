@@ -14,6 +14,9 @@ from duetime.payloads import payload_faults
 
 _UNREAD = "the registry of kinds cannot be read now"
 
+#: Queues that are told by name.
+_TOLD = 5
+
 
 class KindCheck:
     """Checks submissions against what workers announced."""
@@ -45,7 +48,7 @@ class KindCheck:
                     f"{_UNREAD}: the kind {job.kind!r} is taken as it was announced some time ago"
                 )
             elif job.queue not in entries:
-                queues = ", ".join(sorted(entries))
+                queues = _some(sorted(entries))
                 warnings.append(f"the kind {job.kind!r} was announced on {queues}, not on {job.queue!r}")
         elif known is None:
             if self._strict:
@@ -63,3 +66,9 @@ class KindCheck:
 
 def _seen(entries: Mapping[str, KindEntry], caller: Caller) -> dict[str, KindEntry]:
     return {queue: entry for queue, entry in entries.items() if caller.may_see(entry.kind, queue)}
+
+
+def _some(names: list[str]) -> str:
+    """The first names, and how many more there are."""
+    more = len(names) - _TOLD
+    return ", ".join(names[:_TOLD]) + (f" and {more} more" if more > 0 else "")

@@ -11,6 +11,7 @@ from typing import Any
 from temporalio.client import Client, WorkflowHandle
 
 from duetime import Job, Snooze, handler
+from duetime.contracts.carry import StopRequest
 from duetime.contracts.instants import format_instant
 from duetime.contracts.pauses import Note
 from duetime.queue_limit import set_queue_limit
@@ -26,7 +27,6 @@ from tests.support.jobs import (
 )
 from tests.support.waiting import eventually
 from tests.support.workers import serving
-from workflows.carry import StopRequest
 
 Scenario = Callable[["Stage"], Awaitable[WorkflowHandle]]
 SCENARIOS: dict[str, Scenario] = {}

@@ -179,3 +179,22 @@ async def test_a_start_that_nobody_took_in_time_counts_from_when_it_was_due(
     async with orchestrator(client, task_queue=quiet):
         ended = await outcome_of(handle)
     assert (ended.status, ended.type) == (FAILED, "DeadlineExceeded")
+
+
+async def test_a_handlers_error_may_have_the_name_of_ours(jobs: Jobs, client: Client) -> None:
+    """gRPC and others have a `DeadlineExceeded` too. Those who wait for the job hear that it failed."""
+
+    class DeadlineExceeded(Exception):
+        pass
+
+    @handler("overdrawn")
+    async def overdrawn(payload: dict[str, Any]) -> None:
+        raise DeadlineExceeded("of somebody else's")
+
+    async with serving(client, jobs.queue, overdrawn):
+        first = await jobs.start("overdrawn", delay="2s", retry={"max_attempts": 1})
+        second = await jobs.run("overdrawn", after=[first.id])
+        ended = await outcome_of(first)
+    assert (ended.type, ended.message) == ("DeadlineExceeded", "of somebody else's")
+    assert (second.type, second.outcomes) == ("DependencyFailed", [])
+    assert second.message.endswith("ended failed")

@@ -3,9 +3,9 @@
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client
 
-from api.jobs.facts import Facts
-from api.jobs.wire import decode_all
-from workflows.order import DEPENDENT
+from duetime.jobs.facts import Facts
+from duetime.jobs.names import DEPENDENT
+from duetime.jobs.wire import decode_all
 
 #: Events, of which a page of history has a thousand.
 _SHORT = 500

@@ -27,6 +27,8 @@ class Carry(Part):
     ordered: bool = False
     dependents: list[str] = Field(default_factory=list)
     ready_at: AwareDatetime | None = None
+    #: The run that this one redrives.
+    redrive_of: str | None = None
 
     @classmethod
     def fresh(cls) -> "Carry":
