@@ -22,6 +22,10 @@ LEFT_OUT = "positive_data_acceptance,allow_header_conformance,ignored_auth"
 SETTINGS = """
 max-stream-events = 1
 
+[checks.negative_data_rejection]
+# A parameter beyond its length is mostly one with which the whole of the URI is too long.
+expected-statuses = [400, 401, 403, 404, 406, 408, 413, 414, 415, 422, 429, 431, 503]
+
 [generation]
 with-security-parameters = false
 
