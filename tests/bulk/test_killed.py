@@ -48,7 +48,7 @@ async def test_each_job_runs_once_although_the_worker_is_killed(
         async with orchestrator(bare):
             made = await fail(bulk, JOBS)
         bulk.mended = True
-        rate = max(10.0, JOBS / 20)
+        rate = min(100.0, JOBS / 3)
         begun = await bulk.begin("retry", rate=rate)
         assert begun["state"] == "freezing", "nobody is there to do it, and it is kept"
         first = WorkerProcess(bare.service_client.config.target_host, "nobody", workflows=True)
