@@ -32,6 +32,7 @@ from api.routes import (
     listing,
     metrics,
     operations,
+    preview,
     queues,
     why,
 )
@@ -98,6 +99,7 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
     app.include_router(queues.router)
     app.include_router(backlog.router)
     app.include_router(why.router)
+    app.include_router(preview.router)
     app.include_router(doctor.router)
     app.include_router(fences.router)
     app.include_router(health.router)

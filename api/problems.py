@@ -36,6 +36,11 @@ PROBLEM_SCHEMAS: dict[str, Any] = {
                 "description": "a JSON pointer (RFC 6901) into the body, or `header`, `query` or `path` and a name",
             },
             "message": {"type": "string"},
+            "column": {
+                "type": "integer",
+                "minimum": 1,
+                "description": "of a cron line: the character at fault, counted from 1",
+            },
         },
     },
     "Problem": {

@@ -21,8 +21,14 @@ class Take(Enum):
     NEW = (WorkflowIDReusePolicy.REJECT_DUPLICATE, WorkflowIDConflictPolicy.FAIL)
     #: A finished job may have it.
     AGAIN = (WorkflowIDReusePolicy.ALLOW_DUPLICATE, WorkflowIDConflictPolicy.FAIL)
-    #: Whoever has it is ended, in one step of the server.
-    REPLACE = (WorkflowIDReusePolicy.ALLOW_DUPLICATE, WorkflowIDConflictPolicy.TERMINATE_EXISTING)
+    #: The open job that has it is ended, in one step of the server. One that has succeeded meanwhile keeps it: what is
+    #: done is not done again. (One that failed does not: the server refuses to be stricter together with replacing.)
+    REPLACE = (
+        WorkflowIDReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY,
+        WorkflowIDConflictPolicy.TERMINATE_EXISTING,
+    )
+    #: Whoever has it loses it, open or finished.
+    REPLACE_ANY = (WorkflowIDReusePolicy.ALLOW_DUPLICATE, WorkflowIDConflictPolicy.TERMINATE_EXISTING)
 
 
 @dataclass(frozen=True)

@@ -9,18 +9,21 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from activities.bulk.canaries import CanaryWatch
 from activities.bulk.freezing import Freezer
 from activities.bulk.turns import TurnTaker
+from activities.execution_time import ExecutionTime
 from activities.last_record import LastRecord
 from activities.predecessors import PredecessorCheck
 from activities.queue_pauses import QueuePauses
+from activities.schedules.all import schedule_activities
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
 from duetime.runtime.draining import let_polls_return
 from duetime.runtime.poller import Poller
 from workflows.bulk import BulkOperation
 from workflows.bulk_set import BulkSet
 from workflows.job import JobWorkflow
+from workflows.schedule import ScheduleWorkflow
 
 #: The job workflow is dynamic: it also answers, readably, for types that do not exist.
-WORKFLOWS = [JobWorkflow, BulkOperation, BulkSet]
+WORKFLOWS = [JobWorkflow, BulkOperation, BulkSet, ScheduleWorkflow]
 
 
 def orchestrator(client: Client, **options: Any) -> Worker:
@@ -37,9 +40,11 @@ def orchestrator(client: Client, **options: Any) -> Worker:
             PredecessorCheck(client).check,
             LastRecord(client).read,
             QueuePauses(client).measure,
+            ExecutionTime(client).read,
             Freezer(client).freeze,
             TurnTaker(client).take,
             CanaryWatch(client).watch,
+            *schedule_activities(client),
         ],
         "max_concurrent_activities": 200,
         # How long a workflow's next task waits for the worker that has it in memory. The SDK's own ten seconds would be

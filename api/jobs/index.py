@@ -42,6 +42,7 @@ class Row:
     tags: tuple[str, ...] | None = None
     due_at: datetime | None = None
     schedule_id: str | None = None
+    nominal_time: datetime | None = None
     pipeline_id: str | None = None
 
     @property
@@ -113,6 +114,7 @@ def _row(info: WorkflowExecutionInfo) -> Row:
     found = info.search_attributes.indexed_fields
     tags = _value(found, attributes.TAGS)
     due_at = _text(found, attributes.DUE_AT)
+    nominal = _text(found, attributes.NOMINAL_TIME)
     known = attributes.KIND.name in found
     return Row(
         id=info.execution.workflow_id,
@@ -128,6 +130,7 @@ def _row(info: WorkflowExecutionInfo) -> Row:
         tags=_tags(tags) if tags is not None else () if known else None,
         due_at=parse_instant(due_at) if due_at else None,
         schedule_id=_text(found, attributes.SCHEDULE_ID),
+        nominal_time=parse_instant(nominal) if nominal else None,
         pipeline_id=_text(found, attributes.PIPELINE_ID),
     )
 

@@ -162,6 +162,7 @@ class Lister:
             due_at=row.due_at or row.started_at,
             finished_at=row.closed_at,
             schedule_id=row.schedule_id,
+            nominal_time=row.nominal_time,
             pipeline_id=row.pipeline_id,
             links=self._reader.links(row.id),
         )

@@ -176,7 +176,7 @@ class Submitter:
             case "return":
                 return Submitted(job, created=False)
             case "replace":
-                return _Claim(Take.REPLACE, floor)
+                return _Claim(Take.REPLACE_ANY if submission.reuse_id else Take.REPLACE, floor)
         still_open = "has this id and is still open; `on_conflict` says what else to do"
         raise self._in_use(f"a job that is {job.state} {still_open}", job)
 

@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Iterable, Sequence
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from pydantic import BaseModel, ValidationError
 
@@ -24,6 +24,8 @@ class Fault(TypedDict):
 
     pointer: str
     message: str
+    #: Of a cron line: the character at fault, counted from 1.
+    column: NotRequired[int]
 
 
 def explain(error: ValidationError, model: type[BaseModel] | None = None, value: Any = None) -> list[Fault]:

@@ -36,7 +36,9 @@ class Service:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.api, self.grpc, self.ui = free_port(), free_port(), free_port()
+        self.api = free_port()
+        self.grpc = free_port(self.api)
+        self.ui = free_port(self.api, self.grpc)
 
     @contextlib.asynccontextmanager
     async def process(

@@ -124,7 +124,7 @@ async def test_through_workflow_resets(jobs: Jobs, client: Client, log: Log, log
 async def test_through_pauses(jobs: Jobs, client: Client, log: Log, logged: Any, max_attempts: int) -> None:
     """Paused through Temporal and let go on: no attempt is used up, the last one neither."""
     async with serving(client, jobs.queue, logged):
-        handle = await jobs.start("logged", lease="2s", retry=NO_WAIT | {"max_attempts": max_attempts})
+        handle = await jobs.start("logged", lease="4s", retry=NO_WAIT | {"max_attempts": max_attempts})
         await log.began(1)
         about = {
             "namespace": client.namespace,

@@ -123,6 +123,14 @@ async def delayed(stage: Stage) -> WorkflowHandle:
 
 
 @scenario
+async def start_delayed(stage: Stage) -> WorkflowHandle:
+    """Held back by Temporal's own start delay, as the CLI and SDKs have it."""
+    async with stage.worker():
+        job = {"kind": "ok", "queue": stage.queue, "deadline": "1h"}
+        return await to_its_end(await stage.jobs.start_raw(job, start_delay=timedelta(seconds=2)))
+
+
+@scenario
 async def in_a_time_zone(stage: Stage) -> WorkflowHandle:
     async with stage.worker():
         when = {"run_at": "2026-03-08T02:30:00", "timezone": "America/New_York"}
