@@ -315,6 +315,13 @@ def _as_ending(values: list[Any]) -> Ending | None:
     return None
 
 
+async def error_of(client: Client, job_id: str, run_id: str) -> Error | None:
+    """Why a run that has ended did not succeed."""
+    closing = await _event(client, WorkflowExecution(workflow_id=job_id, run_id=run_id), close=True)
+    _, error = await _ending(client, closing)
+    return error
+
+
 async def started_with(client: Client, workflow_id: str) -> list[Any]:
     """The input of the newest run of any workflow, as JSON values."""
     first = await _event(client, WorkflowExecution(workflow_id=workflow_id))
