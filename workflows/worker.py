@@ -7,15 +7,17 @@ from temporalio.client import Client
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from activities.last_record import LastRecord
+from activities.limit_places import LimitPlaces
 from activities.predecessors import PredecessorCheck
 from activities.queue_pauses import QueuePauses
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
 from duetime.runtime.draining import let_polls_return
 from duetime.runtime.poller import Poller
 from workflows.job import JobWorkflow
+from workflows.limit import ConcurrencyLimit
 
 #: The job workflow is dynamic: it also answers, readably, for types that do not exist.
-WORKFLOWS = [JobWorkflow]
+WORKFLOWS: list[type] = [JobWorkflow, ConcurrencyLimit]
 
 
 def orchestrator(client: Client, **options: Any) -> Worker:
@@ -25,6 +27,7 @@ def orchestrator(client: Client, **options: Any) -> Worker:
     `temporalio.worker.Worker`, in place of ours.
     """
     let_polls_return()
+    places = LimitPlaces(client)
     ours: dict[str, Any] = {
         "task_queue": ORCHESTRATION_QUEUE,
         "workflows": WORKFLOWS,
@@ -32,6 +35,10 @@ def orchestrator(client: Client, **options: Any) -> Worker:
             PredecessorCheck(client).check,
             LastRecord(client).read,
             QueuePauses(client).measure,
+            places.ask,
+            places.leave,
+            places.grant,
+            places.look,
         ],
         "max_concurrent_activities": 200,
         # How long a workflow's next task waits for the worker that has it in memory. The SDK's own ten seconds would be
