@@ -5,6 +5,7 @@ may be made twice: whoever hears it knows that.
 """
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 from temporalio import activity
@@ -12,10 +13,13 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
 from duetime.contracts.concurrency import ASK, LEAVE, LIMIT, LIMIT_MEMO, PLACE, Ask, Place, chain_of, scope_of
+from duetime.contracts.instants import EPOCH
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
+from duetime.queue_concurrency import queue_concurrency
 
 #: The names of the activities.
-ASK_PLACE, LEAVE_PLACE = "duetime.ask-place", "duetime.leave-place"
+ASK_PLACE, ASK_QUEUE_PLACE = "duetime.ask-place", "duetime.ask-queue-place"
+LEAVE_PLACE = "duetime.leave-place"
 GRANT_PLACES, LOOK_AT_HOLDERS = "duetime.grant-places", "duetime.look-at-holders"
 
 #: What a look at a job that has a place finds: its attempt is under way, or was over at that moment, or it has ended.
@@ -33,9 +37,22 @@ class LimitPlaces:
         self._client = client
 
     @activity.defn(name=ASK_PLACE)
-    async def ask(self, limit_id: str, asked: dict[str, Any]) -> None:
-        """Asks for a place; starts the limit if nobody needed it for a while."""
-        ask = Ask.model_validate(asked)
+    async def ask(self, limit_id: str, asked: dict[str, Any]) -> bool:
+        """Asks for a place; starts the limit if nobody needed it for a while. Always true: there is one to ask."""
+        await self._ask(limit_id, Ask.model_validate(asked))
+        return True
+
+    @activity.defn(name=ASK_QUEUE_PLACE)
+    async def ask_queue(self, limit_id: str, asked: dict[str, Any]) -> bool:
+        """The same under the limit of a queue, as it is set now; `False` when there is none."""
+        found = await queue_concurrency(self._client, scope_of(limit_id)[1])
+        if found is None:
+            return False
+        said = {"limit": found.limit, "limit_at": (found.since - EPOCH) // timedelta(milliseconds=1)}
+        await self._ask(limit_id, Ask.model_validate(asked | said))
+        return True
+
+    async def _ask(self, limit_id: str, ask: Ask) -> None:
         scope, name = scope_of(limit_id)
         await self._client.start_workflow(
             LIMIT,

@@ -215,7 +215,8 @@ class JobWorkflow(Standing):
         self._phase, self._seen, begun = Phase.WAITING_FOR_PLACE, Record(), workflow.now()
         taken = await self._taking.take(self, self._queue_wait.span)
         if taken is not Taken.ALL:
-            return await self._without_place(taken)
+            await self._without_place(taken)
+            return None
         self._phase = Phase.DISPATCHED
         self._carry.dispatches += 1
         waits = self._queue_wait.enter(workflow.now() - begun)

@@ -5,7 +5,7 @@ somebody looks, at growing intervals.
 """
 
 import heapq
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -39,7 +39,7 @@ class _Holder:
     number: int
     granted_at: datetime
     look_at: datetime
-    look_away: timedelta = FIRST_LOOK
+    look_away: timedelta = field(default_factory=lambda: FIRST_LOOK)
     #: It was seen without an attempt under way: once may be a moment between two steps, twice is not.
     was_idle: bool = False
 

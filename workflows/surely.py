@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 
-async def surely(step: Coroutine[Any, Any, None]) -> bool:
+async def surely(step: Coroutine[Any, Any, Any]) -> bool:
     """Carries `step` out to its end; whether the workflow was cancelled meanwhile, which is for the caller to heed."""
     doing, cancelled = asyncio.ensure_future(step), False
     while not doing.done():

@@ -11,13 +11,14 @@ from typing import Any, Protocol
 
 from temporalio import workflow
 
-from activities.limit_places import ASK_PLACE, LEAVE_PLACE
-from duetime.contracts.concurrency import Ask, Place, chain_of, limit_of_key, scope_of
+from activities.limit_places import ASK_PLACE, ASK_QUEUE_PLACE, LEAVE_PLACE
+from duetime.contracts.concurrency import chain_of, limit_of_key, limit_of_queue, scope_of
 from duetime.contracts.instants import EPOCH
 from duetime.contracts.job import JobSpec
 from duetime.contracts.record import Part
 from workflows.carry import Carry
 from workflows.limit import AGAIN, CALL
+from workflows.queue_limits import may_be_limited
 from workflows.surely import surely
 
 _ASK_AGAIN, _LONGEST = timedelta(minutes=1), timedelta(minutes=30)
@@ -70,6 +71,7 @@ class Taking:
         #: The limits that were asked, and the number under which.
         self._asked: dict[str, int] = {}
         self._has: set[str] = set()
+        self._times = 0
 
     @property
     def limits(self) -> list[str]:
@@ -90,6 +92,7 @@ class Taking:
     async def take(self, job: Taker, longest: timedelta | None) -> Taken:
         """Takes a place under every limit, waiting for it up to `longest` in all."""
         begun = workflow.now()
+        self._times += 1
         for limit_id, ask in self._asks():
             left = None if longest is None else begun + longest - workflow.now()
             taken = await self._take(limit_id, ask, job, left)
@@ -98,13 +101,25 @@ class Taking:
         return Taken.ALL
 
     def _asks(self) -> list[tuple[str, dict[str, Any]]]:
+        """The limits that concern the job, each with what the job itself knows of it: the key's first. So a job that
+        waits for its key keeps no place of its queue from the others."""
+        asks: list[tuple[str, dict[str, Any]]] = []
         concurrency = self._spec.concurrency
-        if concurrency is None:
-            return []
-        # What the job says that was accepted last holds, whatever comes back to be tried again after it.
-        self._carry.limit_at = self._carry.limit_at or _millis_of_start()
-        ask = {"limit": concurrency.limit, "limit_at": self._carry.limit_at}
-        return [(limit_of_key(concurrency.key), ask)]
+        if concurrency is not None:
+            # What the job says that was accepted last holds, whatever comes back to be tried again after it.
+            self._carry.limit_at = self._carry.limit_at or _millis_of_start()
+            ask = {"limit": concurrency.limit, "limit_at": self._carry.limit_at}
+            asks.append((limit_of_key(concurrency.key), ask))
+        if self._queue_may_be_limited():
+            asks.append((limit_of_queue(self._spec.queue), {}))
+        return asks
+
+    def _queue_may_be_limited(self) -> bool:
+        """What this worker knows, when it is decided for the first time; ever after what its history says. A mark is
+        written when the answer is yes: a queue without a limit costs nothing."""
+        if not workflow.unsafe.is_replaying() and not may_be_limited(self._spec.queue):
+            return False
+        return workflow.patched(f"queue-limit-{self._times}")
 
     async def _take(self, limit_id: str, ask: dict[str, Any], job: Taker, left: timedelta | None) -> Taken:
         self._carry.asks += 1
@@ -115,7 +130,9 @@ class Taking:
         again = _ASK_AGAIN
         while limit_id not in self._has:
             priority = job.current_priority
-            await self._ask(limit_id, priority, ask)
+            if not await self._ask(limit_id, priority, ask):
+                del self._asked[limit_id]
+                break
             span = again if until is None else min(again, until - workflow.now())
             again = min(2 * again, _LONGEST)
             if span > timedelta(0):
@@ -135,18 +152,18 @@ class Taking:
                 return Taken.FRESH_HISTORY
         return Taken.MOVED if job.moved else Taken.ALL
 
-    async def _ask(self, limit_id: str, priority: int, ask: dict[str, Any]) -> None:
+    async def _ask(self, limit_id: str, priority: int, ask: dict[str, Any]) -> bool:
+        """Whether there is such a limit."""
         turn_at = self._carry.turn_at or workflow.now()
-        asked = Ask(**self._place(limit_id), priority=priority, since=_millis(turn_at), **ask)
-        await self._call(ASK_PLACE, limit_id, asked)
+        asked = self._place(limit_id) | {"priority": priority, "since": _millis(turn_at)} | ask
+        return bool(await self._call(ASK_PLACE if ask else ASK_QUEUE_PLACE, limit_id, asked))
 
     async def leave(self) -> bool:
         """Leaves every place, and every line; whether the job was cancelled meanwhile."""
         asked, self._has = self.limits, set()
         cancelled = False
         for limit_id in asked:
-            place = Place(**self._place(limit_id))
-            cancelled |= await surely(self._call(LEAVE_PLACE, limit_id, place))
+            cancelled |= await surely(self._call(LEAVE_PLACE, limit_id, self._place(limit_id)))
         self._asked = {}
         return cancelled
 
@@ -157,10 +174,10 @@ class Taking:
     def _place(self, limit_id: str) -> dict[str, Any]:
         return {"job": workflow.info().workflow_id, "chain": _chain(), "number": self._asked[limit_id]}
 
-    async def _call(self, name: str, limit_id: str, said: Place) -> None:
-        await workflow.execute_local_activity(
+    async def _call(self, name: str, limit_id: str, said: dict[str, Any]) -> Any:
+        return await workflow.execute_local_activity(
             name,
-            args=[limit_id, said.model_dump(mode="json")],
+            args=[limit_id, said],
             start_to_close_timeout=CALL,
             retry_policy=AGAIN,
             summary=" ".join(scope_of(limit_id)),

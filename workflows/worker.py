@@ -15,9 +15,18 @@ from duetime.runtime.draining import let_polls_return
 from duetime.runtime.poller import Poller
 from workflows.job import JobWorkflow
 from workflows.limit import ConcurrencyLimit
+from workflows.queue_limits import watching
 
 #: The job workflow is dynamic: it also answers, readably, for types that do not exist.
 WORKFLOWS: list[type] = [JobWorkflow, ConcurrencyLimit]
+
+
+class Orchestrator(Poller):
+    """A worker that knows which queues have a concurrency limit."""
+
+    async def run(self) -> None:
+        async with watching(self.client):
+            await super().run()
 
 
 def orchestrator(client: Client, **options: Any) -> Worker:
@@ -36,6 +45,7 @@ def orchestrator(client: Client, **options: Any) -> Worker:
             LastRecord(client).read,
             QueuePauses(client).measure,
             places.ask,
+            places.ask_queue,
             places.leave,
             places.grant,
             places.look,
@@ -46,4 +56,4 @@ def orchestrator(client: Client, **options: Any) -> Worker:
         "sticky_queue_schedule_to_start_timeout": timedelta(seconds=3),
         "workflow_runner": UnsandboxedWorkflowRunner(),
     }
-    return Poller(client, **(ours | options))
+    return Orchestrator(client, **(ours | options))

@@ -23,6 +23,7 @@ from api.jobs.state import record_of, state_of
 from api.observe.counters import job_ended
 from api.patience import in_time, time_left
 from api.problems import Problem, invalid, unavailable
+from duetime.contracts.concurrency import ALL_ASKS, LEAVE, Place, chain_of
 from duetime.contracts.record import Ending
 from duetime.contracts.requests import CancelRequest, Patch
 from duetime.contracts.states import State
@@ -109,7 +110,18 @@ class Controller:
         await handle.terminate(ending.compact(), reason=request.reason or "cancelled")
         if facts.spec is not None:
             job_ended(facts.spec.kind, facts.spec.queue, State.CANCELLED)
-        await self._tell_dependents(facts)
+        await asyncio.gather(self._tell_dependents(facts), self._leave_places(facts))
+
+    async def _leave_places(self, facts: Facts) -> None:
+        """A terminated job gives no place back. Should this be lost, its limit finds that out within two minutes."""
+        place = Place(job=facts.id, chain=chain_of(facts.first_run_id), number=ALL_ASKS).model_dump(
+            mode="json"
+        )
+        limits = facts.view.limits if facts.view else []
+        signals = [self._client.get_workflow_handle(limit_id).signal(LEAVE, place) for limit_id in limits]
+        for lost in await asyncio.gather(*signals, return_exceptions=True):
+            if isinstance(lost, BaseException):
+                log.info("a limit under which %s had a place was not told of its end: %s", facts.id, lost)
 
     async def _tell_dependents(self, facts: Facts) -> None:
         """A terminated job tells nobody. Should this be lost, those who wait find out by asking, within a minute."""

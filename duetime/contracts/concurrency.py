@@ -21,6 +21,8 @@ ASK, LEAVE, CHANGE = "ask", "leave", "change"
 LINE = "line"
 #: The signal to a job: it has the place that it asked for.
 PLACE = "place"
+#: The workflow type of a queue's setting, which never runs, and the memo key of what it says.
+QUEUE_SETTING, SETTING_MEMO = "QueueConcurrency", "concurrency"
 #: The memo key of a limit's number of places.
 LIMIT_MEMO = "limit"
 #: The number of whatever a job asked for, for those who leave on behalf of it.
@@ -38,6 +40,15 @@ def limit_of_key(key: str) -> str:
 def limit_of_queue(queue: str) -> str:
     """The workflow id of a queue's limit."""
     return _QUEUE + queue
+
+
+def setting_of_queue(queue: str) -> str:
+    """The workflow id of what somebody set for a queue."""
+    return f"duetime~setting~concurrency~{queue}"
+
+
+def queue_of_setting(setting_id: str) -> str:
+    return setting_id.removeprefix(setting_of_queue(""))
 
 
 def scope_of(limit_id: str) -> tuple[Scope, str]:
@@ -93,3 +104,12 @@ class Line(Part):
     holders: list[Holder]
     position: int | None = None
     has_place: bool = False
+
+
+class QueueConcurrency(Part):
+    """The concurrency limit of a queue as somebody set it."""
+
+    limit: Annotated[int, Field(ge=limits.CONCURRENCY[0], le=limits.CONCURRENCY[1])]
+    reason: str
+    by: str
+    since: AwareDatetime
