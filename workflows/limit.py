@@ -39,14 +39,17 @@ class ConcurrencyLimit:
         self._alarm: asyncio.Task[None] | None = None
         self._alarm_at: datetime | None = None
         self._empty_since: datetime | None = None
+        self._has_granted = False
 
     @workflow.run
     async def run(self, packed: RawValue = None) -> None:  # type: ignore[assignment]
         while True:
             await self._heed_look()
             self._tell_limit()
-            if workflow.info().is_continue_as_new_suggested():
-                self._start_over()
+            if workflow.info().is_continue_as_new_suggested() and (
+                self._has_granted or not self._places.has_news
+            ):
+                self._start_over()  # Every history gives somebody a place, however many ask meanwhile.
             if self._places.has_news:
                 await self._grant()
                 continue
@@ -73,6 +76,7 @@ class ConcurrencyLimit:
             start_to_close_timeout=CALL,
             retry_policy=AGAIN,
         )
+        self._has_granted = True
         for place in gone:
             self._places.leave(Place.model_validate(place))
 
@@ -113,6 +117,7 @@ class ConcurrencyLimit:
         await workflow.wait_condition(
             lambda: (
                 self._places.has_news
+                or (self._places.is_empty and self._empty_since is None)
                 or self._places.limit != self._told_limit
                 or workflow.info().is_continue_as_new_suggested()
                 or (self._looking is not None and self._looking.done())

@@ -33,8 +33,8 @@ Scope = Literal["key", "queue"]
 
 
 def limit_of_key(key: str) -> str:
-    """The workflow id of a key's limit."""
-    return _KEY + quote(key, safe="")
+    """The workflow id of a key's limit. Without a `%`, which the SDK's logger would take for a place to fill in."""
+    return _KEY + quote(key, safe="").replace("%", "=")
 
 
 def limit_of_queue(queue: str) -> str:
@@ -55,7 +55,7 @@ def scope_of(limit_id: str) -> tuple[Scope, str]:
     """The key or the queue that a limit is about."""
     if limit_id.startswith(_QUEUE):
         return "queue", limit_id.removeprefix(_QUEUE)
-    return "key", unquote(limit_id.removeprefix(_KEY))
+    return "key", unquote(limit_id.removeprefix(_KEY).replace("=", "%"))
 
 
 def chain_of(first_run_id: str) -> str:
