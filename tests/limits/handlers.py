@@ -17,7 +17,7 @@ def journal() -> Journal:
     return Journal(FOLDER / f"worker-{os.getpid()}.jsonl")
 
 
-@handler("limits.work", lease="2s")
+@handler("limits.work")
 async def work(payload: dict[str, Any], job: Job) -> int:
     """Works for so long; fails at first, if told to."""
     facts = {"job": job.id, "token": job.fencing_token, "pid": os.getpid()}
