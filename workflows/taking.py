@@ -4,6 +4,7 @@ A job that no limit concerns does nothing here. Others ask, wait until they are 
 intervals: nobody but they themselves would notice that a limit's workflow was ended by hand.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from enum import Enum, auto
@@ -12,11 +13,11 @@ from typing import Any, Protocol
 from temporalio import workflow
 
 from activities.limit_places import ASK_PLACE, ASK_QUEUE_PLACE, LEAVE_PLACE
+from duetime.contracts.carry import Carry
 from duetime.contracts.concurrency import chain_of, limit_of_key, limit_of_queue, scope_of
 from duetime.contracts.instants import EPOCH
 from duetime.contracts.job import JobSpec
 from duetime.contracts.record import Part
-from workflows.carry import Carry
 from workflows.limit import AGAIN, CALL
 from workflows.queue_limits import may_be_limited
 from workflows.surely import surely
@@ -130,7 +131,10 @@ class Taking:
         again = _ASK_AGAIN
         while limit_id not in self._has:
             priority = job.current_priority
-            if not await self._ask(limit_id, priority, ask):
+            there, cancelled = await surely(self._ask(limit_id, priority, ask))
+            if cancelled:
+                raise asyncio.CancelledError
+            if not there:
                 del self._asked[limit_id]
                 break
             span = again if until is None else min(again, until - workflow.now())
@@ -163,7 +167,8 @@ class Taking:
         asked, self._has = self.limits, set()
         cancelled = False
         for limit_id in asked:
-            cancelled |= await surely(self._call(LEAVE_PLACE, limit_id, self._place(limit_id)))
+            _, interrupted = await surely(self._call(LEAVE_PLACE, limit_id, self._place(limit_id)))
+            cancelled |= interrupted
         self._asked = {}
         return cancelled
 

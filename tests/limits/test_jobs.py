@@ -10,10 +10,11 @@ from temporalio import activity
 from temporalio.client import Client, WorkflowHandle
 from temporalio.worker import Worker
 
+from activities.limit_places import LimitPlaces
 from duetime import Job, Snooze, handler
-from duetime.contracts.concurrency import LINE, Line, limit_of_key
+from duetime.contracts.concurrency import LINE, Ask, Line, limit_of_key
 from duetime.contracts.instants import format_instant
-from tests.support.jobs import NO_WAIT, Jobs, held, outcome_of
+from tests.support.jobs import NO_WAIT, Jobs, held, outcome_of, view_of
 from tests.support.waiting import eventually
 from tests.support.workers import serving
 
@@ -194,6 +195,29 @@ async def test_what_waits_can_be_ended_and_the_line_moves_on(
         floor.go.set()
         await asyncio.gather(outcome_of(first), outcome_of(third))
     assert floor.began == [first.id, third.id]
+
+
+async def test_a_job_that_is_cancelled_while_it_asks_leaves_the_line(
+    jobs: Jobs, client: Client, queue: str, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asking, go_on, ask = asyncio.Event(), asyncio.Event(), LimitPlaces._ask
+
+    async def slow(self: LimitPlaces, limit_id: str, asked: Ask) -> None:
+        if limit_id == limit_of_key(key):
+            asking.set()
+            await go_on.wait()
+        await ask(self, limit_id, asked)
+
+    monkeypatch.setattr(LimitPlaces, "_ask", slow)
+    handle = await jobs.start("work", concurrency={"key": key, "limit": 1})
+    await asking.wait()
+    await handle.cancel()
+    go_on.set()
+    assert (await outcome_of(handle)).status.name == "CANCELED"
+    view = await view_of(handle)
+    assert view is not None and view.error is not None and view.error.type == "Cancelled"
+    await in_line(client, key, 0)
+    assert (await line(client, key)).held == 0
 
 
 async def test_the_place_of_a_job_that_was_terminated_is_found_free(

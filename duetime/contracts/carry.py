@@ -32,6 +32,8 @@ class Carry(Part):
     asks: Annotated[int, Field(ge=0)] = 0
     turn_at: AwareDatetime | None = None
     limit_at: int | None = None
+    #: The run that this one redrives.
+    redrive_of: str | None = None
 
     @classmethod
     def fresh(cls) -> "Carry":
