@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Iterable, Sequence
-from typing import Any, NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -87,11 +87,17 @@ def _is_union_branch(step: Any) -> bool:
 def _fields(model: type[BaseModel], steps: Iterable[Any]) -> list[str]:
     for step in steps:
         field = model.model_fields.get(str(step))
-        inner = field.annotation if field else None
-        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
+        annotation = field.annotation if field else None
+        # The model itself, or that or `None`.
+        inner = [one for one in (annotation, *get_args(annotation)) if _is_model(one)]
+        if len(inner) != 1:
             return []
-        model = inner
+        model = inner[0]
     return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _is_model(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
 def _unknown(name: str, known: list[str]) -> str:
