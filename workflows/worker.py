@@ -1,5 +1,6 @@
 """The worker of the orchestration plane: runs our workflows on the queue `duetime`."""
 
+from datetime import timedelta
 from typing import Any
 
 from temporalio.client import Client
@@ -33,6 +34,9 @@ def orchestrator(client: Client, **options: Any) -> Worker:
             QueuePauses(client).measure,
         ],
         "max_concurrent_activities": 200,
+        # How long a workflow's next task waits for the worker that has it in memory. The SDK's own ten seconds would be
+        # added to every lost lease when that worker was the one that died.
+        "sticky_queue_schedule_to_start_timeout": timedelta(seconds=3),
         "workflow_runner": UnsandboxedWorkflowRunner(),
     }
     return Poller(client, **(ours | options))
