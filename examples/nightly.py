@@ -1,4 +1,4 @@
-"""A nightly pipeline over orders: extract, check, load, report. `make run` loads its handlers and tells how to start it.
+"""A nightly pipeline over orders: extract, check, load, report. `make run` loads its handlers, and tells how to start.
 
 Every step may run twice: its worker died, somebody redrove the pipeline, or two of them are at work on one day. Reading
 steps give the same answer again. The one that writes replaces the day's rows as a whole, in one transaction, fenced, so
