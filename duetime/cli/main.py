@@ -12,7 +12,7 @@ import typer
 from typer.exceptions import Abort, TyperException
 from typer.exceptions import Exit as TyperExit
 
-from duetime.cli import commands, reading, submit, worker
+from duetime.cli import commands, pipelines, reading, submit, worker
 from duetime.cli.context import Connection, complain
 from duetime.cli.exits import Exit, ReaderGone, code_of, lines_of
 from duetime.errors import DuetimeError
@@ -25,6 +25,7 @@ Examples:
   duetime get report-4711
   duetime watch report-4711
   duetime retry report-4711 --from checkpoint
+  duetime pipelines submit nightly.json --wait
   duetime worker my_app.handlers --queues mail,reports
 
 \b
@@ -89,6 +90,7 @@ app.command("retry")(commands.retry)
 app.command("run-now")(commands.run_now)
 app.command("move")(commands.move)
 app.command("kinds")(reading.kinds)
+app.add_typer(pipelines.app, name="pipelines")
 app.command("worker")(worker.worker)
 
 

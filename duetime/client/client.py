@@ -29,6 +29,7 @@ from duetime.client.fields import (
     query_of,
     wire,
 )
+from duetime.client.pipelines import Pipelines
 from duetime.client.sender import Sender
 from duetime.client.waiting import poll, span, waited
 from duetime.contracts.duration import Duration
@@ -84,6 +85,8 @@ class Client:
         patience = span("timeout", options.get("timeout", "30s"))
         self._sender = Sender(address.url, self._connections, patience)
         self._listener = Listener(address.url, self._connections, patience)
+        #: Pipelines: `await client.pipelines.submit({…})`.
+        self.pipelines = Pipelines(self._sender, self._listener)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.url!r})"
