@@ -31,7 +31,6 @@ class PipelineFields(TypedDict, total=False):
     max_parallel: int | None
     on_failure: Literal["continue", "stop"] | None
     deadline: Duration | None
-    tags: Sequence[str] | None
     on_conflict: OnConflict | None
     reuse_id: bool | None
 
