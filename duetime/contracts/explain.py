@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Iterable, Sequence
-from typing import Any, TypedDict
+from typing import Any, TypedDict, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -82,13 +82,20 @@ def _is_union_branch(step: Any) -> bool:
 
 
 def _fields(model: type[BaseModel], steps: Iterable[Any]) -> list[str]:
+    inner: Any = model
     for step in steps:
-        field = model.model_fields.get(str(step))
+        if get_origin(inner) is dict:
+            inner = get_args(inner)[1]
+            continue
+        field = inner.model_fields.get(str(step))
         inner = field.annotation if field else None
-        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
+        if not (get_origin(inner) is dict or _is_model(inner)):
             return []
-        model = inner
-    return [field.alias or name for name, field in model.model_fields.items()]
+    return [field.alias or name for name, field in inner.model_fields.items()] if _is_model(inner) else []
+
+
+def _is_model(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
 def _unknown(name: str, known: list[str]) -> str:
