@@ -6,24 +6,24 @@ the pipeline took. Any other path had time to spare. While the pipeline is open 
 its time so far is the most that is known.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-
-_NONE = timedelta(0)
 
 
 @dataclass(frozen=True)
 class Timed:
     """When a job's first attempt began and when the job ended; `None` for what has not happened.
 
-    A job that never ran (it was skipped, or cancelled in its queue) has an end alone.
+    A job that never ran (it was skipped, or cancelled in its queue) has an end alone; one that waits for a worker has
+    `begun` and neither.
     """
 
     name: str
     needs: tuple[str, ...] = ()
     started_at: datetime | None = None
     ended_at: datetime | None = None
+    begun: bool = False
 
 
 @dataclass(frozen=True)
@@ -38,28 +38,32 @@ class Step:
 def critical_path(jobs: Iterable[Timed], began_at: datetime, now: datetime) -> list[Step]:
     """The steps in their order. `began_at` is when the pipeline began: for one that was redriven, that run of it.
 
-    Jobs that ended before that took no time of it, and are left out; so are those that have not become ready.
+    Jobs that ended before that took no time of it, and are left out; so are those that have not begun.
     """
     known = {job.name: job for job in jobs}
-    last = max(
-        (job for job in known.values() if _is_ready(job, known) and _end(job, now) > began_at),
-        key=lambda job: (_end(job, now), job.started_at is not None, job.name),
-        default=None,
-    )
+
+    def latest(found: Iterable[Timed]) -> Timed | None:
+        return max(
+            found, key=lambda job: (_end(job, now), job.started_at is not None, job.name), default=None
+        )
+
+    def before(job: Timed) -> Timed | None:
+        """The one that made it ready. A condition such as `any_failed` may hold while other needs still run."""
+        ready_by = job.started_at or _end(job, now)
+        needed = (known[name] for name in job.needs)
+        return latest(each for each in needed if each.ended_at and began_at < each.ended_at <= ready_by)
+
+    last = latest(job for job in known.values() if _has_begun(job) and _end(job, now) > began_at)
     path: list[Step] = []
     while last is not None:
-        # What it needs has ended, or it would not be ready; those that ended before this run cost it nothing.
-        needed = [known[name] for name in last.needs if _end(known[name], now) > began_at]
-        before = max(
-            needed, key=lambda job: (_end(job, now), job.started_at is not None, job.name), default=None
-        )
-        path.append(_step(last, _end(before, now) if before else began_at, now))
-        last = before
+        previous = before(last)
+        path.append(_step(last, _end(previous, now) if previous else began_at, now))
+        last = previous
     return path[::-1]
 
 
-def _is_ready(job: Timed, known: Mapping[str, Timed]) -> bool:
-    return job.ended_at is not None or all(known[name].ended_at is not None for name in job.needs)
+def _has_begun(job: Timed) -> bool:
+    return job.begun or job.started_at is not None or job.ended_at is not None
 
 
 def _end(job: Timed, now: datetime) -> datetime:
@@ -70,4 +74,4 @@ def _step(job: Timed, ready_at: datetime, now: datetime) -> Step:
     # Clocks of a server and of this machine differ a little.
     end = max(_end(job, now), ready_at)
     started = end if job.started_at is None else min(max(job.started_at, ready_at), end)
-    return Step(job.name, max(started - ready_at, _NONE), end - started)
+    return Step(job.name, started - ready_at, end - started)

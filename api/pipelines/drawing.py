@@ -15,6 +15,4 @@ def graph_of(pipeline: PipelineView) -> Graph:
 
 
 def _note(items: ItemsView | None) -> str:
-    if items is None:
-        return ""
-    return f"{items.done:,} of {'?' if items.total is None else f'{items.total:,}'}"
+    return "" if items is None else f"{items.done:,} of {items.total:,}"

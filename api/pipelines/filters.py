@@ -9,7 +9,7 @@ from api.jobs.filters import Moment, some_states, split_states
 from duetime.contracts import limits
 from duetime.contracts.instants import format_instant
 
-PIPELINE = "Pipeline"
+from duetime.contracts.pipeline import PIPELINE
 from duetime.contracts.states import FINAL, OPEN, State
 
 

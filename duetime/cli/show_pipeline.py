@@ -54,8 +54,7 @@ def _took(job: PipelineJobView) -> str:
 def _note(job: PipelineJobView) -> Text:
     parts = []
     if job.items is not None:
-        total = "?" if job.items.total is None else f"{job.items.total:,}"
-        parts.append(f"{job.items.done:,} of {total}")
+        parts.append(f"{job.items.done:,} of {job.items.total:,}")
     if job.error is not None:
         parts.append(f"{safe(job.error.type)}: {safe(job.error.message)}")
     return Text("  ".join(parts), "red" if job.error else "")

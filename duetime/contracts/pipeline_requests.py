@@ -2,11 +2,9 @@
 
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from duetime.contracts import limits
 from duetime.contracts.job import Contract
-from duetime.contracts.json_value import JsonValueError, check_json, escape_pointer
 from duetime.contracts.pipeline import PipelineSpec
 
 
@@ -17,16 +15,6 @@ class PipelineSubmission(PipelineSpec):
         "reject", description="when a pipeline with this `id` is still open"
     )
     reuse_id: bool = Field(False, strict=True, description="take the id of a finished pipeline again")
-
-    @model_validator(mode="after")
-    def _exact(self) -> "PipelineSubmission":
-        for name, job in self.jobs.items():
-            try:
-                check_json(job.payload, limits.PAYLOAD_BYTES)
-            except JsonValueError as error:
-                error.pointer = f"/jobs/{escape_pointer(name)}/payload{error.pointer}"
-                raise
-        return self
 
     def pipeline(self) -> PipelineSpec:
         """The pipeline without what only concerns its submission."""

@@ -10,9 +10,11 @@ from duetime.contracts.view import Answer, ErrorView, Instant
 
 
 class ItemsView(Answer):
-    """How far a job is that runs once for each item of a list. `total` is null until the list is known."""
+    """How far a job is that runs once for each item of a list: of `total` so many run now, and so many are done, of
+    which some `failed` or ended otherwise than by succeeding."""
 
-    total: int | None = None
+    total: int = 0
+    running: int = 0
     done: int = 0
     failed: int = 0
 

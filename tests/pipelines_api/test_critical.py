@@ -52,7 +52,7 @@ def test_while_it_is_open_it_ends_with_a_job_that_is_ready_or_runs() -> None:
     (first, second) = critical_path([extract, running], BEGAN, at(15))
     assert (second.waited, second.ran) == (timedelta(minutes=2), timedelta(minutes=3))
     assert first.ran == timedelta(minutes=10)
-    queued = Timed("queued", ("extract",))
+    queued = Timed("queued", ("extract",), begun=True)
     assert names(extract, queued, now=15) == ["extract", "queued"]
     assert critical_path([extract, queued], BEGAN, at(15))[1].waited == timedelta(minutes=5)
 
@@ -62,6 +62,15 @@ def test_a_job_that_was_skipped_takes_no_time_and_does_not_end_it() -> None:
     assert names(extract, Timed("alert", ("extract",), None, at(10))) == ["extract"]
     through = [extract, Timed("maybe", ("extract",), None, at(10)), Timed("end", ("maybe",), at(10), at(11))]
     assert names(*through) == ["extract", "maybe", "end"]
+
+
+def test_an_alarm_comes_after_what_set_it_off_and_not_after_what_still_ran() -> None:
+    jobs = [
+        Timed("bad", (), at(0), at(5)),
+        Timed("slow", (), at(0), at(50)),
+        Timed("alarm", ("bad", "slow"), at(6), at(60)),
+    ]
+    assert names(*jobs) == ["bad", "alarm"]
 
 
 def test_what_an_earlier_run_did_is_left_out() -> None:
@@ -77,8 +86,10 @@ def test_a_pipeline_in_which_nothing_is_known_has_none() -> None:
 
 
 def test_clocks_that_differ_give_no_negative_times() -> None:
-    jobs = [Timed("a", (), at(-1), at(1)), Timed("b", ("a",), at(0.5), at(0.9))]
-    assert all(step.waited >= timedelta(0) <= step.ran for step in critical_path(jobs, BEGAN, at(0.5)))
+    jobs = [Timed("a", (), at(-1), at(1)), Timed("b", ("a",), at(1.5))]
+    path = critical_path(jobs, BEGAN, at(0.5))
+    assert path
+    assert all(step.waited >= timedelta(0) <= step.ran for step in path)
 
 
 @st.composite
