@@ -44,7 +44,7 @@ class When(StrEnum):
     ALL_SUCCEEDED = "all_succeeded"
     #: All have come to an end, whichever, unless the pipeline itself was cancelled or expired.
     ALL_FINISHED = "all_finished"
-    #: One has failed: an alarm. Runs as soon as that is known.
+    #: One has failed: an alarm. Runs as soon as that is known, also when the pipeline stops or expires.
     ANY_FAILED = "any_failed"
     #: One has succeeded. Runs as soon as that is known.
     ANY_SUCCEEDED = "any_succeeded"

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from duetime.contracts import limits
 from duetime.contracts.explain import Fault, bounded, explain
 from duetime.contracts.json_value import JsonValueError, check_json
-from duetime.contracts.pipeline import PipelineJob, PipelineSpec, job_id
+from duetime.contracts.pipeline import PipelineJob, PipelineSpec, When, job_id
 from duetime.contracts.references import ITEM, BadReference, Reference, find, parse_reference
 
 _LONGEST_CYCLE_TOLD = 20
@@ -50,6 +50,9 @@ def pipeline_faults(spec: PipelineSpec, pipeline_id: str | None = None) -> list[
 
 def _need_faults(spec: PipelineSpec) -> Iterator[Fault]:
     for name, job in spec.jobs.items():
+        if job.when in (When.ANY_FAILED, When.ANY_SUCCEEDED) and not job.needs:
+            message = f"`{job.when}` is about the jobs in `needs`, and it names none"
+            yield {"pointer": f"/jobs/{name}/when", "message": message}
         seen: set[str] = set()
         for index, needed in enumerate(job.needs):
             pointer = f"/jobs/{name}/needs/{index}"

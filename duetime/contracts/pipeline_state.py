@@ -67,6 +67,8 @@ class Halt(StrEnum):
     FAILURE = "failure"
     DEADLINE = "deadline"
     CANCELLED = "cancelled"
+    #: Cancelled, and cleaning up is not waited for either.
+    FORCED = "forced"
 
 
 class Progress(Part):

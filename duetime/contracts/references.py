@@ -4,7 +4,7 @@ A reference is an object with that one member. A path goes down by keys of objec
 dots; an empty one is the whole value.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,3 +97,14 @@ def find(value: Any, pointer: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
 def references(value: Any) -> list[Reference]:
     """The references in `value`; `BadReference` when one of them is badly made."""
     return [parse_reference(found, pointer) for pointer, found in find(value)]
+
+
+def resolve(value: Any, look_up: Callable[[Reference], Any]) -> Any:
+    """`value` with what `look_up` gives in place of each reference; what comes in is not looked at again."""
+    if isinstance(value, dict):
+        if is_reference(value):
+            return look_up(parse_reference(value))
+        return {key: resolve(item, look_up) for key, item in value.items()}
+    if isinstance(value, list):
+        return [resolve(item, look_up) for item in value]
+    return value
