@@ -6,6 +6,7 @@ meanwhile, and nothing piles up for it.
 
 import asyncio
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -168,14 +169,13 @@ class Listener:
             self._leave()
 
 
-class Hub:
-    """All who listen to jobs at one API instance."""
+class Board(ABC):
+    """All who listen to things of one sort at one API instance."""
 
     #: What is listened to.
-    what = "jobs"
+    what: str
 
-    def __init__(self, reader: Reader, pace: Pace | None = None) -> None:
-        self._reader = reader
+    def __init__(self, pace: Pace | None = None) -> None:
         self._pace = pace or Pace()
         self._watches: dict[str, Watch] = {}
         self._listeners = 0
@@ -186,7 +186,7 @@ class Hub:
         """Whether nobody listens, and nothing is polled."""
         return not self._watches and not self._listeners
 
-    async def listen(self, job_id: str, caller: Caller = ANYBODY) -> Listener:
+    async def listen(self, key: str, caller: Caller = ANYBODY) -> Listener:
         """A listener, once the job has been read; a problem when that cannot be, or when too many listen here.
 
         What `caller` may not see is unknown.
@@ -195,19 +195,19 @@ class Hub:
             raise unavailable("this instance stops; come back", "stopping")
         if self._listeners >= self._pace.listeners:
             raise _full(f"{self._pace.listeners:,} streams are open")
-        watch = self._watch(job_id)
+        watch = self._watch(key)
         watch.listeners += 1
         self._listeners += 1
         listener = Listener(
             watch,
             self._pace.keep_alive,
-            lambda: self._leave(job_id, watch),
+            lambda: self._leave(key, watch),
             lambda news: self._shows(news, caller),
         )
         try:
             await watch.first()
             if not listener.sees:
-                raise self._unknown(job_id)
+                raise self._unknown(key)
         except BaseException:
             listener.close()
             raise
@@ -219,37 +219,59 @@ class Hub:
         for watch in self._watches.values():
             watch.stop()
 
-    def _watch(self, job_id: str) -> Watch:
-        watch = self._watches.get(job_id)
+    def _watch(self, key: str) -> Watch:
+        watch = self._watches.get(key)
         if watch is None or watch.is_over:
             if len(self._watches) >= self._pace.jobs:
                 raise _full(f"{self._pace.jobs:,} {self.what} are listened to")
-            watch = self._watches[job_id] = Watch(lambda: self._read_in_time(job_id), self._pace.poll)
+            watch = self._watches[key] = Watch(lambda: self._read_in_time(key), self._pace.poll)
         return watch
 
-    async def _read_in_time(self, job_id: str) -> News:
+    async def _read_in_time(self, key: str) -> News:
         try:
-            return await answer_in_time(self._read(job_id))
+            return await answer_in_time(self._read(key))
         except RPCError as error:
             raise from_rpc(error) from None
 
-    async def _read(self, job_id: str) -> News:
-        return Moment(await self._reader.job(job_id))
+    @abstractmethod
+    async def _read(self, key: str) -> News:
+        """What there is under this id now; a problem when nothing is."""
 
+    @abstractmethod
     def _shows(self, news: News, caller: Caller) -> bool:
         """Whether `caller` may see what was read."""
-        return isinstance(news, Moment) and caller.may_see(news.job.kind, news.job.queue)
 
-    def _unknown(self, job_id: str) -> Problem:
-        return no_such_job(job_id)
+    @abstractmethod
+    def _unknown(self, key: str) -> Problem:
+        """What is said of an id that the caller does not know."""
 
-    def _leave(self, job_id: str, watch: Watch) -> None:
+    def _leave(self, key: str, watch: Watch) -> None:
         self._listeners -= 1
         watch.listeners -= 1
         if watch.listeners == 0:
             watch.stop()
-            if self._watches.get(job_id) is watch:
-                del self._watches[job_id]
+            if self._watches.get(key) is watch:
+                del self._watches[key]
+
+
+class Hub(Board):
+    """All who listen to jobs at one API instance."""
+
+    what = "jobs"
+
+    def __init__(self, reader: Reader, pace: Pace | None = None) -> None:
+        super().__init__(pace)
+        self._reader = reader
+
+    async def _read(self, key: str) -> News:
+        return Moment(await self._reader.job(key))
+
+    def _shows(self, news: News, caller: Caller) -> bool:
+        assert isinstance(news, Moment)
+        return caller.may_see(news.job.kind, news.job.queue)
+
+    def _unknown(self, key: str) -> Problem:
+        return no_such_job(key)
 
 
 def _full(what: str) -> Problem:

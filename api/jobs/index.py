@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -43,6 +43,7 @@ class Row:
     due_at: datetime | None = None
     schedule_id: str | None = None
     pipeline_id: str | None = None
+    memo: Mapping[str, Payload] = field(default_factory=dict)
 
     @property
     def is_open(self) -> bool:
@@ -128,6 +129,7 @@ def _row(info: WorkflowExecutionInfo) -> Row:
         due_at=parse_instant(due_at) if due_at else None,
         schedule_id=_text(found, attributes.SCHEDULE_ID),
         pipeline_id=_text(found, attributes.PIPELINE_ID),
+        memo=dict(info.memo.fields),
     )
 
 

@@ -8,7 +8,6 @@ from api.jobs import query
 from api.jobs.filters import Moment, some_states, split_states
 from duetime.contracts import limits
 from duetime.contracts.instants import format_instant
-
 from duetime.contracts.pipeline import PIPELINE
 from duetime.contracts.states import FINAL, OPEN, State
 

@@ -141,8 +141,8 @@ _STREAM: dict[str, Any] = {
     summary="Follow a pipeline",
     operation_id="followPipeline",
     description="Server-Sent Events: `state` with the pipeline's summary and the state of each job, `done` with the "
-    "whole pipeline. The first one comes at once. `Last-Event-ID` leaves out what was seen; after `done` it is answered "
-    "`204`, upon which browsers do not come back.",
+    "whole pipeline. The first one comes at once. `Last-Event-ID` leaves out what was seen; after `done` it is "
+    "answered `204`, upon which browsers do not come back.",
     response_class=Response,
     responses={
         200: _STREAM,
