@@ -32,6 +32,7 @@ class Jobs:
     counting: Counting
     batches: BatchSubmitter
     events: Hub
+    check: KindCheck
     key_lifetime: str = (
         "as long as the job is retained after its end (the retention of the Temporal namespace)"
     )
@@ -51,6 +52,7 @@ class Jobs:
             Counting(client),
             BatchSubmitter(submitter),
             Hub(reader),
+            check,
         )
 
     def seen_by(self, caller: Caller) -> "Jobs":

@@ -15,6 +15,7 @@ from temporalio.api.workflowservice.v1 import (
 )
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
+from workflows.pipeline_input import PipelineCarry
 
 from api.jobs.facts import failure_text, history_event, key_hashes
 from api.jobs.wire import decode, decode_all, instant, when
@@ -47,6 +48,9 @@ class PipelineFacts:
     key_hashes: dict[str, str] = field(default_factory=dict)
     outcome: str | None = None
     error: Error | None = None
+    #: What the run was told by the one that it goes on from, or redrives.
+    carry: PipelineCarry = field(default_factory=PipelineCarry)
+    first_run_id: str = ""
 
     @property
     def is_open(self) -> bool:
@@ -111,6 +115,8 @@ async def _read(
         key_hashes=key_hashes(memo.get(IDEMPOTENCY)),
         outcome=str(await decode(client, outcome)) if outcome else None,
         error=_error(last),
+        carry=_carry(inputs[1]) if len(inputs) > 1 else PipelineCarry(),
+        first_run_id=started.first_execution_run_id or info.execution.run_id,
     )
 
 
@@ -128,6 +134,13 @@ async def _began(client: Client, execution: WorkflowExecution, first_run_id: str
             return None
         raise
     return instant(described.workflow_execution_info.start_time)
+
+
+def _carry(value: Any) -> PipelineCarry:
+    try:
+        return PipelineCarry.model_validate(value)
+    except ValidationError:
+        return PipelineCarry()
 
 
 def _progress(value: Any) -> Progress | None:

@@ -1,6 +1,7 @@
 """Lists of pipelines: open ones read from their executions, finished ones as the search index tells them."""
 
 import asyncio
+import contextlib
 import copy
 from collections import Counter
 from collections.abc import Iterable
@@ -123,10 +124,8 @@ class PipelineLister:
         """A finished pipeline by the index alone."""
         progress = Progress()
         if PROGRESS in row.memo:
-            try:
+            with contextlib.suppress(ValidationError):
                 progress = Progress.model_validate(await decode(self._client, row.memo[PROGRESS]))
-            except ValidationError:
-                pass
         return PipelineSummary(
             id=row.id,
             run_id=row.run_id,
