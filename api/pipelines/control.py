@@ -5,11 +5,15 @@ import asyncio
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflow.v1 import PendingChildExecutionInfo
 from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest
-from temporalio.client import Client
+from temporalio.client import (
+    Client,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+)
 from temporalio.service import RPCError, RPCStatusCode
 
-from api.jobs.control import Controller
-from api.patience import in_time
+from api.jobs.control import MARGIN, Controller, no_orchestrator
+from api.patience import in_time, time_left
 from api.pipelines.facts import PipelineFacts
 from api.pipelines.reading import PipelineReader
 from api.pipelines.state import state_of
@@ -19,7 +23,6 @@ from duetime.contracts.job import JOB
 from duetime.contracts.pipeline_view import PipelineView
 from duetime.contracts.requests import CancelRequest
 from duetime.contracts.states import State
-from workflows.carry import StopRequest
 
 _AT_ONCE = 32
 
@@ -57,9 +60,15 @@ class PipelineController:
         return view
 
     async def _ask(self, facts: PipelineFacts, request: CancelRequest) -> None:
+        """Tells the workflow how, and then cancels it, so that it is shown as cancelled."""
         handle = self._client.get_workflow_handle(facts.id, run_id=facts.run_id)
-        stop = StopRequest(grace=request.grace, reason=request.reason)
-        await handle.signal("stop", stop.model_dump(mode="json", exclude_defaults=True))
+        try:
+            async with asyncio.timeout(time_left() - MARGIN):
+                await handle.execute_update("cancel", request.model_dump(mode="json", exclude_none=True))
+        except WorkflowUpdateFailedError:
+            return  # it comes to its end already
+        except (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError):
+            raise no_orchestrator('; {"mode": "force"} needs none') from None
         await handle.cancel(reason=request.reason or "")
 
     async def _end(self, facts: PipelineFacts, request: CancelRequest) -> None:

@@ -1,7 +1,7 @@
 """Redrive: an ended pipeline runs again under its id what failed, and what was skipped or cancelled because of that.
 
-As with a job, the start carries a request id made of the run that is redriven, and the server answers a repeated request
-id with the run that it made the first time: two redrives at once make one run.
+As with a job, the start carries a request id made of the run that is redriven, and the server answers a repeated
+request id with the run that it made the first time: two redrives at once make one run.
 """
 
 from temporalio.api.common.v1 import Memo, Payloads, WorkflowExecution, WorkflowType
