@@ -75,7 +75,8 @@ class Graph:
         self._ready: list[tuple[int, int, str]] = []
         self._chosen: set[str] = set()
         self.running: dict[str, None] = {}
-        self._open = len(spec.jobs)
+        #: Jobs in the order in which they came to their end.
+        self.settled: list[str] = []
         known = {name: mark for name, mark in (marks or {}).items() if mark in FINAL_MARKS}
         for name, mark in known.items():
             self._settle(name, mark)
@@ -103,7 +104,7 @@ class Graph:
 
     def begin(self, room: int | None = None) -> list[str]:
         """The jobs to begin now, at most `room` of them: the most urgent first, then as the pipeline names them."""
-        begun = []
+        begun: list[str] = []
         while self._ready and (room is None or len(begun) < room):
             name = heapq.heappop(self._ready)[-1]
             self.marks[name] = Mark.BEGUN
@@ -115,7 +116,7 @@ class Graph:
 
     @property
     def is_over(self) -> bool:
-        return self._open == 0
+        return len(self.settled) == len(self.marks)
 
     def to_cancel(self) -> list[str]:
         """The jobs under way that the halt ends."""
@@ -139,7 +140,7 @@ class Graph:
 
     def _settle(self, name: str, mark: Mark) -> None:
         self.marks[name] = mark
-        self._open -= 1
+        self.settled.append(name)
         for other in self._needed_by[name]:
             needs = self._needs[other]
             needs.open -= 1

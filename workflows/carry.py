@@ -27,6 +27,10 @@ class Carry(Part):
     ordered: bool = False
     dependents: list[str] = Field(default_factory=list)
     ready_at: AwareDatetime | None = None
+    #: What made the job, and the instant that its schedule's rule named.
+    schedule_id: str | None = None
+    pipeline_id: str | None = None
+    nominal_time: AwareDatetime | None = None
 
     @classmethod
     def fresh(cls) -> "Carry":

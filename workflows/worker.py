@@ -6,16 +6,19 @@ from typing import Any
 from temporalio.client import Client
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
+from activities.endings import Endings
 from activities.last_record import LastRecord
 from activities.predecessors import PredecessorCheck
 from activities.queue_pauses import QueuePauses
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
 from duetime.runtime.draining import let_polls_return
 from duetime.runtime.poller import Poller
+from workflows.fan_out import FanOutWorkflow
 from workflows.job import JobWorkflow
+from workflows.pipeline import PipelineWorkflow
 
 #: The job workflow is dynamic: it also answers, readably, for types that do not exist.
-WORKFLOWS = [JobWorkflow]
+WORKFLOWS = [JobWorkflow, PipelineWorkflow, FanOutWorkflow]
 
 
 def orchestrator(client: Client, **options: Any) -> Worker:
@@ -25,6 +28,7 @@ def orchestrator(client: Client, **options: Any) -> Worker:
     `temporalio.worker.Worker`, in place of ours.
     """
     let_polls_return()
+    endings = Endings(client)
     ours: dict[str, Any] = {
         "task_queue": ORCHESTRATION_QUEUE,
         "workflows": WORKFLOWS,
@@ -32,6 +36,9 @@ def orchestrator(client: Client, **options: Any) -> Worker:
             PredecessorCheck(client).check,
             LastRecord(client).read,
             QueuePauses(client).measure,
+            endings.results,
+            endings.last_run,
+            endings.items_ending,
         ],
         "max_concurrent_activities": 200,
         # How long a workflow's next task waits for the worker that has it in memory. The SDK's own ten seconds would be

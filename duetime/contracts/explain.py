@@ -107,11 +107,14 @@ def _unknown(name: str, known: list[str]) -> str:
     )
 
 
-def one_line(faults: Iterable[Fault]) -> str:
-    """The first faults as one readable line, however many there are and however long their pointers."""
+def one_line(faults: Iterable[Fault], whole: str = "the job") -> str:
+    """The first faults as one readable line, however many there are and however long their pointers.
+
+    `whole` names what is at fault where the pointer leads to all of it.
+    """
     found = list(faults)
     told = [
-        f"{cut(fault['pointer'], _POINTER_IN_A_LINE) or 'the job'}: {fault['message']}"
+        f"{cut(fault['pointer'], _POINTER_IN_A_LINE) or whole}: {fault['message']}"
         for fault in found[:_FAULTS_IN_A_LINE]
     ]
     return "; ".join([*told, "and more"] if len(found) > len(told) else told)

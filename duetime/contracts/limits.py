@@ -65,9 +65,10 @@ PIPELINE_JOB_NAME = 64
 PIPELINE_PARALLEL = 500
 #: Compact UTF-8 JSON of a pipeline. The engine takes 2 MiB, in which what a run hands to the next must have room.
 PIPELINE_BYTES = 1536 * 1024
-#: Items of one `for_each`.
+#: Items of one `for_each`, and compact UTF-8 JSON of their list.
 ITEMS = 10_000
+ITEMS_BYTES = 512 * 1024
 #: Compact UTF-8 JSON of the results of one `for_each` as a list, as far as another job may refer to them.
-ITEM_RESULTS_BYTES = 1024 * 1024
+ITEM_RESULTS_BYTES = 768 * 1024
 #: The longest id that the server's index takes on every database, those that Duetime derives included.
 DERIVED_ID_LENGTH = 250

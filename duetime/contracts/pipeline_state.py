@@ -125,6 +125,8 @@ class ItemsEnding(Part):
     size: int = 0
     #: One `Mark` for each item.
     marks: str = ""
+    #: Of the list and what is made of it: a retry keeps results only if these are the same again.
+    digest: str = ""
 
     def compact(self) -> dict[str, Any]:
-        return self.model_dump(mode="json", exclude_defaults=True)
+        return {"marks": self.marks} | self.model_dump(mode="json", exclude_defaults=True, exclude={"marks"})
