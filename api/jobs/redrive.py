@@ -5,6 +5,7 @@ run that it made the first time: two redrives at once, or one that is repeated a
 """
 
 from typing import Any
+from urllib.parse import quote
 
 from temporalio.api.common.v1 import Memo, Payloads, Priority, WorkflowExecution, WorkflowType
 from temporalio.api.enums.v1 import WorkflowIdConflictPolicy, WorkflowIdReusePolicy
@@ -47,6 +48,8 @@ class Redriver:
         job = self._reader.view(facts)
         if request.run_id is not None and request.run_id != facts.run_id:
             raise _refused(job, f"the newest run is {facts.run_id}, not {request.run_id}")
+        if job.pipeline_id is not None:
+            raise _of_a_pipeline(job, job.pipeline_id)
         if facts.is_open:
             raise _refused(job, "the job is still open; only a final one can be redriven")
         if facts.spec is None:
@@ -87,6 +90,8 @@ class Redriver:
                 token_floor=record.highest_token,
             ),
             "idempotency_key": facts.idempotency_key,
+            "schedule_id": facts.carry.schedule_id,
+            "nominal_time": facts.carry.nominal_time,
             "priority": facts.view.priority if facts.view else None,
         }
         carry = Carry.fresh().model_copy(update=changes)
@@ -123,11 +128,18 @@ class Redriver:
         return response.workflow_execution_info
 
 
-def _refused(job: JobView, why: str) -> Problem:
+def _of_a_pipeline(job: JobView, pipeline_id: str) -> Problem:
+    """Others may have been skipped because of it, and its result is what they were given."""
+    path = f"POST /v1/pipelines/{quote(pipeline_id, safe=':~')}:retry"
+    why = f"the job is part of the pipeline {pipeline_id!r} and is redriven with it: {path}"
+    return _refused(job, why, pipeline_id=pipeline_id)
+
+
+def _refused(job: JobView, why: str, **more: str) -> Problem:
     return Problem(
         409,
         "wrong-state",
         "Not in this state",
         why,
-        extra={"state": job.state, "job": job.model_dump(mode="json")},
+        extra={"state": job.state, "job": job.model_dump(mode="json"), **more},
     )

@@ -1,7 +1,8 @@
 """What must be right of a pipeline before it is accepted: its graph, its sizes, and each job against its kind."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 
 from api.jobs.reading import Reader
 from api.kinds.checking import Judged, KindCheck
@@ -57,7 +58,7 @@ class PipelineCheck:
         """The pipeline with the defaults of its kinds, and what to warn of; a problem when it cannot work."""
         spec = submission.pipeline()
         _check_payloads(spec)
-        faults = pipeline_faults(spec, pipeline_id) or [*await self._order_faults(spec)]
+        faults = pipeline_faults(spec, pipeline_id) or [*_time_faults(spec), *await self._order_faults(spec)]
         if faults:
             raise invalid(faults)
         judged = await self._judge(spec)
@@ -115,6 +116,17 @@ def _check_payloads(spec: PipelineSpec) -> None:
             raise too_large(f"the payload of {name!r}", error.size, error.limit) from None
         except JsonValueError:
             continue  # told with the other faults
+
+
+def _time_faults(spec: PipelineSpec) -> Iterator[Fault]:
+    """Of times to run: counted from now, although a job's own begins when its needs have ended."""
+    now = datetime.now(UTC)
+    for name, job in spec.jobs.items():
+        try:
+            job.moment(now)
+        except ValueError as error:
+            field = "run_at" if job.run_at is not None else "delay"
+            yield {"pointer": f"/jobs/{name}/{field}", "message": str(error)}
 
 
 def _check_size(spec: PipelineSpec) -> None:

@@ -201,11 +201,12 @@ async def test_they_are_listed_page_by_page(pipelines: Pipelines, serving: Stage
     async def indexed() -> dict[str, Any] | None:
         found = await listed()
         told = [found.get(own, {}).get("state") for own in made]
-        return found if told == ["succeeded", "running", "failed", "succeeded"] else None
+        # The index is a moment behind: what it still takes for open is listed among that.
+        is_told = told == ["succeeded", "running", "failed", "succeeded"] and next(iter(found)) == made[1]
+        return found if is_told else None
 
     found = await eventually(indexed)
     assert found[made[2]]["counts"] == {"failed": 1}
-    assert next(iter(found)) == made[1], "what is open comes first"
     assert set(made) & set(await listed(state="failed")) == {made[2]}
     assert set(made) & set(await listed(state="running,queued")) == {made[1]}
     refused = await pipelines.http.get("/v1/pipelines", params={"sate": "failed"})

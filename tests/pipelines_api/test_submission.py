@@ -15,7 +15,7 @@ from tests.pipelines_api.handlers import TYPED
 
 #: Name: (jobs, pointer, a part of the message).
 BAD: dict[str, tuple[Any, str, str]] = {
-    "no jobs": ({}, "/jobs", "at least 1"),
+    "no jobs": ({}, "/jobs", "one job at least"),
     "a cycle": (
         {"a": {"needs": ["c"]}, "b": {"needs": ["a"]}, "c": {"needs": ["b"]}},
         "/jobs/a/needs",
