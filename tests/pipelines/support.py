@@ -135,4 +135,10 @@ def handlers(log: Log) -> list[Any]:
         with log.noting(job, payload):
             return payload["value"]
 
-    return [say, wait, give]
+    @handler("mirror")
+    async def mirror(payload: dict[str, Any], job: Job) -> Any:
+        """Returns what looks like a reference."""
+        with log.noting(job, payload):
+            return {"x": {"$result": "secret.pin"}}
+
+    return [say, wait, give, mirror]
