@@ -117,6 +117,7 @@ class Log:
 
 def handlers(log: Log) -> list[Any]:
     """`say` returns its payload, or fails when its name is in `log.failing`; `wait` waits to be cancelled."""
+
     @handler("say")
     async def say(payload: dict[str, Any], job: Job) -> Any:
         with log.noting(job, payload) as name:
@@ -141,4 +142,8 @@ def handlers(log: Log) -> list[Any]:
         with log.noting(job, payload):
             return {"x": {"$result": "secret.pin"}}
 
-    return [say, wait, give, mirror]
+    @handler("long")
+    async def long(payload: dict[str, Any], job: Job) -> str:
+        return payload["text"] * payload["times"]
+
+    return [say, wait, give, mirror, long]

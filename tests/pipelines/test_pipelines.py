@@ -1,7 +1,6 @@
 """Pipelines from their start to their end, on a real server: what runs, in which order, with what, and what is told."""
 
-import asyncio
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,6 +10,8 @@ from temporalio.common import SearchAttributePair, TypedSearchAttributes
 from duetime import attributes
 from tests.pipelines.support import Log, Pipelines, ended, faults
 from tests.support.jobs import NO_WAIT, pending
+from tests.support.waiting import eventually
+from workflows import children
 
 
 def say(*needs: str, **fields: Any) -> dict[str, Any]:
@@ -134,8 +135,7 @@ async def test_a_job_has_all_that_a_submission_gives(pipelines: Pipelines, log: 
     }
     handle = await pipelines.start({"a": {"kind": "wait", **job}})
     child = pipelines.handle_of(handle, "a")
-    while (activity := await pending_of(child)) is None:
-        await asyncio.sleep(0.05)
+    activity = await eventually(lambda: pending_of(child))
     assert activity.priority.priority_key == 2 and activity.priority.fairness_key == "tenant"
     assert activity.maximum_attempts == 7
     described = await child.describe()
@@ -222,10 +222,6 @@ async def test_what_a_schedule_starts_knows_its_nominal_time(pipelines: Pipeline
 
 
 async def test_somebody_elses_id_is_left_alone(pipelines: Pipelines, monkeypatch: pytest.MonkeyPatch) -> None:
-    from datetime import timedelta
-
-    from workflows import children
-
     monkeypatch.setattr(children, "_ENDING", timedelta(seconds=1))
     id = f"{pipelines.queue}-p"
     other = await pipelines.client.start_workflow(
