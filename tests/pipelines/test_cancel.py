@@ -87,7 +87,7 @@ async def test_one_job_terminated(pipelines: Pipelines, log: Log) -> None:
 
 
 async def test_before_anybody_serves_the_queue(client: Any, queue: str, orchestration: None) -> None:
-    unserved = Pipelines(client, queue)
+    unserved = Pipelines(client, queue, Log())
     handle = await unserved.start({"a": {"kind": "say"}, "b": {"kind": "say", "needs": ["a"]}})
     await eventually(lambda: has_begun(handle))
     await handle.cancel()

@@ -205,10 +205,12 @@ async def test_a_deadline_of_a_job_is_its_own(pipelines: Pipelines) -> None:
     assert (done.marks, done.jobs["a"]) == ("xs", "expired")
 
 
-async def test_what_a_schedule_starts_knows_its_nominal_time(pipelines: Pipelines, log: Log) -> None:
+async def test_what_a_schedule_starts_knows_its_nominal_time(
+    pipelines: Pipelines, log: Log, queue: str
+) -> None:
     jobs = {"a": say(), "b": say("a", for_each=[1], payload={"n": {"$item": ""}})}
     told = TypedSearchAttributes([SearchAttributePair(attributes.SCHEDULE_ID, "nightly")])
-    id = f"{pipelines.queue}~-2026-11-30T02:00:00Z"
+    id = f"{queue}~-2026-11-30T02:00:00Z"
     raw = {"jobs": {name: {"queue": pipelines.queue, **job} for name, job in jobs.items()}}
     handle = await pipelines.start_raw(raw, id=id, search_attributes=told)
     done = await ended(handle)
@@ -221,9 +223,11 @@ async def test_what_a_schedule_starts_knows_its_nominal_time(pipelines: Pipeline
     assert found[attributes.SCHEDULE_ID] == "nightly"
 
 
-async def test_somebody_elses_id_is_left_alone(pipelines: Pipelines, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_somebody_elses_id_is_left_alone(
+    pipelines: Pipelines, queue: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(children, "_ENDING", timedelta(seconds=1))
-    id = f"{pipelines.queue}-p"
+    id = f"{queue}-p"
     other = await pipelines.client.start_workflow(
         "Job", {"kind": "noop", "queue": pipelines.queue, "delay": "1h"}, id=f"{id}~a", task_queue="duetime"
     )
@@ -256,9 +260,9 @@ async def test_bad_input_fails_readably(arguments: tuple[Any, ...], said: str, p
     assert said in done.message
 
 
-async def test_a_fan_out_of_its_own_is_refused(pipelines: Pipelines) -> None:
+async def test_a_fan_out_of_its_own_is_refused(pipelines: Pipelines, queue: str) -> None:
     handle = await pipelines.client.start_workflow(
-        "FanOut", {"items": []}, id=f"{pipelines.queue}-f", task_queue="duetime"
+        "FanOut", {"items": []}, id=f"{queue}-f", task_queue="duetime"
     )
     done = await ended(handle)
     assert done.type == "InvalidPipeline" and "`Pipeline`" in done.message
