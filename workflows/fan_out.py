@@ -232,7 +232,8 @@ class FanOutWorkflow:
         if ended.mark is Mark.SUCCEEDED:
             self._keep(index, ended.left.get("result"))
             return
-        if self._first_error is None and ended.error is not None:
+        told_to = self._stopping and ended.mark is Mark.CANCELLED
+        if self._first_error is None and ended.error is not None and not told_to:
             self._first_error = f"item {index}: {ended.error.type}: {ended.error.message}"
         if self._given.stop:
             self._stop_all(StopRequest(reason="another item failed"))

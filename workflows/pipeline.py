@@ -222,7 +222,10 @@ class PipelineWorkflow:
         if progress != self._published:
             told[PROGRESS] = progress.compact()
         if len(self._faults) != self._published_faults:
-            told[FAULTS] = {name: error.model_dump(mode="json", exclude_defaults=True) for name, error in self._faults.items()}
+            told[FAULTS] = {
+                name: error.model_dump(mode="json", exclude_defaults=True)
+                for name, error in self._faults.items()
+            }
         if told:
             workflow.upsert_memo(told)
             self._published, self._published_faults = progress, len(self._faults)

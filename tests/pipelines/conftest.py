@@ -1,11 +1,12 @@
-"""A queue with handlers that note what they do."""
+"""A queue with handlers that note what they do, served as long as the tests of pipelines last."""
 
+import uuid
 from collections.abc import AsyncIterator
 
 import pytest
 from temporalio.client import Client
 
-from tests.pipelines.support import Log, Pipelines, handlers
+from tests.pipelines.support import HANDLERS, Log, Pipelines
 from tests.support.workers import serving
 
 
@@ -14,8 +15,14 @@ def log() -> Log:
     return Log()
 
 
+@pytest.fixture(scope="package")
+async def served(client: Client, orchestration: None) -> AsyncIterator[str]:
+    queue = f"pipelines-{uuid.uuid4().hex[:8]}"
+    async with serving(client, queue, *HANDLERS, concurrency=100):
+        yield queue
+
+
 @pytest.fixture
-async def pipelines(client: Client, queue: str, orchestration: None, log: Log) -> AsyncIterator[Pipelines]:
-    """Pipelines on the queue of this test, which is served."""
-    async with serving(client, queue, *handlers(log), concurrency=100):
-        yield Pipelines(client, queue)
+def pipelines(client: Client, served: str, log: Log) -> Pipelines:
+    """Pipelines on a queue that is served."""
+    return Pipelines(client, served, log)

@@ -3,7 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,20 +34,23 @@ class Ended:
 
 @dataclass(frozen=True)
 class Pipelines:
-    """Pipelines whose jobs all go to one queue."""
+    """Pipelines whose jobs all go to one queue. What the handlers do in those of one test is in its `log`."""
 
     client: Client
     queue: str
+    log: "Log"
 
     async def start(self, jobs: dict[str, dict[str, Any]], *, id: str = "", **fields: Any) -> WorkflowHandle:
         told = {name: {"queue": self.queue, **job} for name, job in jobs.items()}
         return await self.start_raw({"jobs": told, **fields}, id=id)
 
     async def start_raw(self, *arguments: Any, id: str = "", **options: Any) -> WorkflowHandle:
+        id = id or f"pipeline-{uuid.uuid4().hex[:12]}"
+        _LOGS[id.partition("~")[0]] = self.log
         return await self.client.start_workflow(
             PIPELINE,
             args=arguments,
-            id=id or f"pipeline-{uuid.uuid4().hex[:12]}",
+            id=id,
             task_queue=ORCHESTRATION_QUEUE,
             **options,
         )
@@ -115,24 +118,47 @@ class Log:
             self.ended.append(name)
 
 
-def handlers(log: Log) -> list[Any]:
-    """`say` returns its payload, or fails when its name is in `log.failing`; `wait` waits to be cancelled."""
-    @handler("say")
-    async def say(payload: dict[str, Any], job: Job) -> Any:
-        with log.noting(job, payload) as name:
-            if name in log.failing:
-                raise Reject(f"{name} is to fail")
-            await asyncio.sleep(payload.get("pause", 0))
-            return payload
+#: By the beginning of the pipeline's id.
+_LOGS: dict[str, Log] = {}
 
-    @handler("wait")
-    async def wait(payload: dict[str, Any], job: Job) -> None:
-        with log.noting(job, payload):
-            await asyncio.Event().wait()
 
-    @handler("give")
-    async def give(payload: dict[str, Any], job: Job) -> Any:
-        with log.noting(job, payload):
-            return payload["value"]
+def noting(job: Job, payload: Any) -> AbstractContextManager[str]:
+    return _LOGS[job.id.partition("~")[0]].noting(job, payload)
 
-    return [say, wait, give]
+
+@handler("say")
+async def say(payload: dict[str, Any], job: Job) -> Any:
+    """Returns its payload, or fails when it is to."""
+    with noting(job, payload) as name:
+        if name in _LOGS[job.id.partition("~")[0]].failing:
+            raise Reject(f"{name} is to fail")
+        await asyncio.sleep(payload.get("pause", 0))
+        return payload
+
+
+@handler("wait")
+async def wait(payload: dict[str, Any], job: Job) -> None:
+    """Waits to be cancelled."""
+    with noting(job, payload):
+        await asyncio.Event().wait()
+
+
+@handler("give")
+async def give(payload: dict[str, Any], job: Job) -> Any:
+    with noting(job, payload):
+        return payload["value"]
+
+
+@handler("mirror")
+async def mirror(payload: dict[str, Any], job: Job) -> Any:
+    """Returns what looks like a reference."""
+    with noting(job, payload):
+        return {"x": {"$result": "secret.pin"}}
+
+
+@handler("long")
+async def long(payload: dict[str, Any], job: Job) -> str:
+    return payload["text"] * payload["times"]
+
+
+HANDLERS = [say, wait, give, mirror, long]
