@@ -18,7 +18,9 @@ QUEUE = SearchAttributeKey.for_keyword("DuetimeQueue")
 #: Final states that the execution status alone cannot tell: `expired` and `skipped`.
 OUTCOME = SearchAttributeKey.for_keyword("DuetimeOutcome")
 FAIRNESS_KEY = SearchAttributeKey.for_keyword("DuetimeFairnessKey")
-SCHEDULE_ID = SearchAttributeKey.for_keyword("DuetimeScheduleId")
+#: The server's own, which it sets on what its schedules start; they cost none of the room, and we may set them too.
+SCHEDULE_ID = SearchAttributeKey.for_keyword("TemporalScheduledById")
+NOMINAL_TIME = SearchAttributeKey.for_datetime("TemporalScheduledStartTime")
 PIPELINE_ID = SearchAttributeKey.for_keyword("DuetimePipelineId")
 #: In the spelling of `duetime.tags`.
 TAGS = SearchAttributeKey.for_keyword_list("DuetimeTags")
@@ -29,7 +31,6 @@ ALL = (
     QUEUE,
     OUTCOME,
     FAIRNESS_KEY,
-    SCHEDULE_ID,
     PIPELINE_ID,
     TAGS,
     DUE_AT,

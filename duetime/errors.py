@@ -22,6 +22,7 @@ DuetimeError
 │   ├── JobExpired
 │   └── JobWasSkipped
 ├── WaitTimeout           the job is not final yet: `job` (also a TimeoutError)
+├── OperationWaitTimeout  the operation is not over yet: `operation` (also a TimeoutError)
 └── PipelineWaitTimeout   the pipeline is not final yet: `pipeline` (also a TimeoutError)
 """
 
@@ -33,6 +34,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from duetime.contracts.explain import Fault, one_line
+from duetime.contracts.operations import OperationView
 from duetime.contracts.pipeline_view import PipelineView
 from duetime.contracts.problem import PROBLEM_TYPE, FaultView, ProblemView
 from duetime.contracts.states import State
@@ -200,6 +202,17 @@ class PipelineWaitTimeout(DuetimeError, TimeoutError):
 
     def __str__(self) -> str:
         return f"the pipeline {self.pipeline.id!r} is not final yet but {self.pipeline.state}"
+
+
+class OperationWaitTimeout(DuetimeError, TimeoutError):
+    """The wait is over and the operation is not; it goes on, and can be waited for again."""
+
+    def __init__(self, operation: OperationView) -> None:
+        super().__init__(operation)
+        self.operation = operation
+
+    def __str__(self) -> str:
+        return f"the operation {self.operation.id!r} is not over yet but {self.operation.state}"
 
 
 #: Which class a status is; a name below says it more exactly.

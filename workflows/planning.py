@@ -5,13 +5,13 @@ from typing import Any
 
 from duetime import attributes
 from duetime.contracts import limits
+from duetime.contracts.carry import Carry
 from duetime.contracts.job import JOB, JobSpec
 from duetime.contracts.json_value import JsonTooLarge, JsonValueError, check_json
 from duetime.contracts.pipeline import PipelineJob
 from duetime.contracts.record import Error, Record
 from duetime.contracts.references import BadReference
 from duetime.contracts.states import ErrorType
-from workflows.carry import Carry
 from workflows.children import Planned
 from workflows.pipeline_input import Origin
 

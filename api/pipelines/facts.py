@@ -15,14 +15,14 @@ from temporalio.api.workflowservice.v1 import (
 )
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
-from workflows.pipeline_input import PipelineCarry
 
-from api.jobs.facts import failure_text, history_event, key_hashes
-from api.jobs.wire import decode, decode_all, instant, when
 from duetime import attributes
 from duetime.contracts.pipeline import PIPELINE, PipelineSpec
 from duetime.contracts.pipeline_state import FAULTS, PROGRESS, Mark, Progress
 from duetime.contracts.record import IDEMPOTENCY, Error
+from duetime.jobs.facts import failure_text, history_event, key_hashes
+from duetime.jobs.wire import decode, decode_all, instant, when
+from workflows.pipeline_input import PipelineCarry
 
 
 class NotAPipeline(LookupError):

@@ -14,7 +14,6 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from api.jobs.cursor import Cursor, Part, read, write
 from api.jobs.index import Index, Row
 from api.jobs.walk import Walk
-from api.jobs.wire import decode
 from api.patience import answer_in_time
 from api.pipelines.facts import PipelineFacts
 from api.pipelines.filters import PipelineFilter
@@ -26,6 +25,7 @@ from duetime.contracts.pipeline_state import PROGRESS, STATE_OF, Mark, Progress
 from duetime.contracts.pipeline_view import PipelinePage, PipelineSummary
 from duetime.contracts.states import State
 from duetime.contracts.view import ErrorView
+from duetime.jobs.wire import decode
 
 #: Executions read at the same time, over all lists that an API instance is asked for.
 _AT_ONCE = 16

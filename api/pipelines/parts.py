@@ -16,9 +16,6 @@ from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError
 
-from api.jobs.facts import Facts, NotAJob, failure_text, fetch, history_event
-from api.jobs.state import record_of, state_of, view_of
-from api.jobs.wire import decode, instant, when
 from api.pipelines.facts import PipelineFacts
 from api.problems import is_unknown_id
 from api.together import together
@@ -28,6 +25,9 @@ from duetime.contracts.pipeline_view import ItemsView
 from duetime.contracts.record import Error
 from duetime.contracts.states import FINAL, State
 from duetime.contracts.view import ErrorView, Links
+from duetime.jobs.facts import Facts, NotAJob, failure_text, fetch, history_event
+from duetime.jobs.state import record_of, state_of, view_of
+from duetime.jobs.wire import decode, instant, when
 
 #: Executions read at the same time, over all pipelines that an API instance is asked for.
 _AT_ONCE = 32

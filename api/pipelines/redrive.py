@@ -11,7 +11,6 @@ from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest, StartWorkflowExecutionRequest
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
-from workflows.pipeline_input import retry_carry
 
 from api.patience import in_time
 from api.pipelines.control import wrong_state
@@ -26,6 +25,7 @@ from duetime.contracts.pipeline_state import Mark, Progress
 from duetime.contracts.pipeline_view import PipelineView
 from duetime.contracts.record import IDEMPOTENCY
 from duetime.contracts.states import State
+from workflows.pipeline_input import retry_carry
 
 
 class PipelineRedriver:

@@ -16,13 +16,19 @@ from duetime.client.portal import Portal
 P = ParamSpec("P")
 T = TypeVar("T")
 C = TypeVar("C")
+C_co = TypeVar("C_co", covariant=True)
 
 
-class _Face(Generic[C]):
-    """The face of a `C` that callers see who do not await."""
+class _Face(Generic[C_co]):
+    """The face of a client that callers see who do not await."""
 
-    _client: C
-    _portal: Portal
+    def __init__(self, client: C_co, portal: Portal) -> None:
+        self._behind = client
+        self._portal = portal
+
+    @property
+    def _client(self) -> C_co:
+        return self._behind
 
 
 def _now(
@@ -69,10 +75,6 @@ async def _close(items: AsyncGenerator[Any, None]) -> None:
 class SyncPipelines(_Face[Pipelines]):
     """`Pipelines` for code without asyncio: `SyncClient.pipelines`."""
 
-    def __init__(self, pipelines: Pipelines, portal: Portal) -> None:
-        self._client = pipelines
-        self._portal = portal
-
     submit = _now(Pipelines.submit)
     submit_spec = _now(Pipelines.submit_spec)
     get = _now(Pipelines.get)
@@ -95,8 +97,7 @@ class SyncClient(_Face[Client]):
     """
 
     def __init__(self, url: str | None = None, **options: Unpack[Options]) -> None:
-        self._client = Client(url, **options)
-        self._portal = Portal("duetime-client")
+        super().__init__(Client(url, **options), Portal("duetime-client"))
         self.pipelines = SyncPipelines(self._client.pipelines, self._portal)
 
     def __repr__(self) -> str:
@@ -131,3 +132,20 @@ class SyncClient(_Face[Client]):
     run_now = _now(Client.run_now)
     cancel = _now(Client.cancel)
     retry = _now(Client.retry)
+
+    retry_many = _now(Client.retry_many)
+    cancel_many = _now(Client.cancel_many)
+    operation = _now(Client.operation)
+    operations = _each(Client.operations)
+    run_operation = _now(Client.run_operation)
+    stop_operation = _now(Client.stop_operation)
+    wait_for_operation = _now(Client.wait_for_operation)
+
+    queues = _now(Client.queues)
+    queue = _now(Client.queue)
+    pause_queue = _now(Client.pause_queue)
+    resume_queue = _now(Client.resume_queue)
+    set_queue_rate = _now(Client.set_queue_rate)
+    backlog = _now(Client.backlog)
+    why = _now(Client.why)
+    doctor = _now(Client.doctor)

@@ -31,6 +31,8 @@ class Carry(Part):
     schedule_id: str | None = None
     pipeline_id: str | None = None
     nominal_time: AwareDatetime | None = None
+    #: The run that this one redrives.
+    redrive_of: str | None = None
 
     @classmethod
     def fresh(cls) -> "Carry":
