@@ -3,7 +3,7 @@
 import itertools
 from datetime import UTC, datetime, timedelta
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from api.pipelines.critical import Timed, critical_path
@@ -107,6 +107,7 @@ def runs(draw: st.DrawFn) -> list[Timed]:
     return jobs
 
 
+@settings(deadline=None)
 @given(runs())
 def test_its_steps_are_a_chain_and_add_up_to_the_whole(jobs: list[Timed]) -> None:
     path = critical_path(jobs, BEGAN, at(1000))

@@ -4,7 +4,7 @@ import random
 import re
 from xml.etree import ElementTree
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from api.pipelines.graph import Graph, Node
@@ -14,6 +14,8 @@ from api.pipelines.mermaid import mermaid
 from api.pipelines.svg import shorten, svg
 from duetime.contracts.states import State
 
+#: Each example draws a whole picture.
+FEW = settings(max_examples=30, deadline=None)
 SVG = "{http://www.w3.org/2000/svg}"
 DIAMOND = {"a": (), "b": ("a",), "c": ("a",), "d": ("b", "c")}
 
@@ -27,6 +29,7 @@ def graphs(draw: st.DrawFn) -> dict[str, tuple[str, ...]]:
     }
 
 
+@FEW
 @given(graphs())
 def test_every_job_is_right_of_what_it_needs_and_none_lies_on_another(
     needs: dict[str, tuple[str, ...]],
@@ -46,6 +49,7 @@ def test_every_job_is_right_of_what_it_needs_and_none_lies_on_another(
             assert name == other or at.x != there.x or abs(at.y - there.y) >= HEIGHT
 
 
+@FEW
 @given(graphs())
 def test_an_edge_over_several_columns_passes_between_their_jobs(needs: dict[str, tuple[str, ...]]) -> None:
     found = lay_out(needs)
@@ -137,6 +141,7 @@ def test_an_empty_graph_is_a_picture_too() -> None:
 ANYTHING = st.text(max_size=40)
 
 
+@FEW
 @given(ANYTHING, ANYTHING, ANYTHING)
 def test_no_text_becomes_markup(name: str, kind: str, state: str) -> None:
     picture = svg(Graph(name, state, (Node(name, kind, state, note=kind),), (name,)))

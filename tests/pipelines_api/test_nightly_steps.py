@@ -28,10 +28,11 @@ def fake() -> FakeDuetime:
     return found
 
 
-def rows() -> list[tuple[int, str, int]]:
+def rows_of(day: str) -> list[tuple[int, str, int]]:
+    """What the table has of a day."""
     orders = nightly.ORDERS.c
     wanted = (
-        select(orders.number, orders.customer, orders.cents).where(orders.day == DAY).order_by(orders.number)
+        select(orders.number, orders.customer, orders.cents).where(orders.day == day).order_by(orders.number)
     )
     with nightly.database().connect() as connection:
         return [tuple(row) for row in connection.execute(wanted)]
@@ -49,12 +50,12 @@ async def night(fake: FakeDuetime) -> dict[str, Any]:
 
 async def test_two_nights_over_one_day_leave_the_same_rows(fake: FakeDuetime) -> None:
     first = await night(fake)
-    kept = rows()
+    kept = rows_of(DAY)
     assert len(kept) == first["orders"] > 50
     assert first["refused"] == 3
     assert first["total"] == pytest.approx(sum(cents for *_, cents in kept) / 100)
     assert await night(fake) == first
-    assert rows() == kept
+    assert rows_of(DAY) == kept
 
 
 async def test_a_worker_that_dies_after_its_commit_loads_once(fake: FakeDuetime) -> None:
@@ -71,7 +72,7 @@ async def test_a_worker_that_dies_after_its_commit_loads_once(fake: FakeDuetime)
     fake.register(load)
     assert await fake.client().run("nightly.load", {"day": DAY, "rows": [one]}) == {"loaded": 1}
     assert done == [{"loaded": 1}] * 2
-    assert rows() == [(1, "Eze", 100)]
+    assert rows_of(DAY) == [(1, "Eze", 100)]
 
 
 async def test_a_source_that_is_not_well_is_refused_for_good(fake: FakeDuetime) -> None:
