@@ -34,6 +34,7 @@ class Jobs:
     errors: ErrorCounting
     batches: BatchSubmitter
     events: Hub
+    check: KindCheck
     key_lifetime: str = (
         "as long as the job is retained after its end (the retention of the Temporal namespace)"
     )
@@ -54,6 +55,7 @@ class Jobs:
             ErrorCounting(client),
             BatchSubmitter(submitter),
             Hub(reader),
+            check,
         )
 
     def seen_by(self, caller: Caller) -> "Jobs":
