@@ -97,7 +97,15 @@ async def _serve(
     for program in programs:
         supervisor.start(program)
     await supervisor.until_ready(programs, _READY_TIMEOUT)
-    console.say(welcome(url, address, ui_url, settings.data_dir if ui_url else None))
+    console.say(
+        welcome(
+            url,
+            address,
+            ui_url,
+            settings.data_dir if ui_url else None,
+            keyed=settings.api_keys_file is not None,
+        )
+    )
     await supervisor.until_one_ends()
 
 
@@ -146,9 +154,11 @@ def _url(settings: Settings) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{settings.api_port}"
 
 
-def welcome(url: str, address: str, ui_url: str | None, data_dir: Path | None) -> str:
+def welcome(url: str, address: str, ui_url: str | None, data_dir: Path | None, *, keyed: bool = False) -> str:
     """What one reads when all is ready: where things are, and something to try."""
     ui = f"\n  Temporal Web UI   {ui_url}" if ui_url else ""
+    key = ' -H "Authorization: Bearer $DUETIME_API_KEY"' if keyed else ""
+    make_one = "\n(With a key in DUETIME_API_KEY; `python -m api.keys` makes one.)\n" if keyed else ""
     kept = f" Jobs are kept in {data_dir}." if data_dir else ""
     return f"""
 Duetime is ready.
@@ -157,11 +167,11 @@ Duetime is ready.
   Temporal gRPC     {address}
 
 Greet the world in five seconds, then see what became of it:
-
-  curl -s {url}/v1/jobs -H 'Content-Type: application/json' \\
+{make_one}
+  curl -s {url}/v1/jobs{key} -H 'Content-Type: application/json' \\
     -d '{{"kind": "hello", "payload": {{"name": "world"}}, "delay": "5s"}}'
 
-  curl -s '{url}/v1/jobs?kind=hello'
+  curl -s{key} '{url}/v1/jobs?kind=hello'
 
 Ctrl-C stops everything.{kept}
 """

@@ -10,9 +10,8 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.service import RPCError, RPCStatusCode
 
 from duetime.contracts.states import State
-
-#: The name of the activity.
-PREDECESSORS = "duetime.predecessors"
+from duetime.jobs.names import DEPENDENT
+from duetime.jobs.names import PREDECESSORS as PREDECESSORS
 
 _FINAL = {
     WorkflowExecutionStatus.COMPLETED: State.SUCCEEDED,
@@ -72,7 +71,7 @@ class PredecessorCheck:
         """Asks to be told of the end; `False` when it came first."""
         try:
             me = activity.info().workflow_id
-            await self._client.get_workflow_handle(job_id).signal("dependent", me)
+            await self._client.get_workflow_handle(job_id).signal(DEPENDENT, me)
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
                 return False

@@ -13,12 +13,29 @@ from fastapi import FastAPI
 from temporalio.client import Client
 
 from api import openapi, problems
+from api.bulk.operations import Operations
 from api.cross_site import SameSiteOnly
 from api.fences import Fences
+from api.head import HeadAsGet
 from api.jobs.manager import Jobs
 from api.observe.requests import CountRequests
 from api.queues.manager import Queues
-from api.routes import backlog, batch, doctor, events, fences, health, kinds, listing, metrics, queues, why
+from api.routes import (
+    backlog,
+    batch,
+    bulk,
+    doctor,
+    events,
+    fences,
+    health,
+    kinds,
+    listing,
+    metrics,
+    operations,
+    preview,
+    queues,
+    why,
+)
 from api.routes import jobs as job_routes
 from api.security.door import Door
 from api.security.gate import Gate
@@ -50,6 +67,7 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
             connection, f"http://localhost:{settings.ui_port}", strict_kinds=settings.strict_kinds
         )
         app.state.queues = Queues.over(connection, jobs.known)
+        app.state.operations = Operations(connection, f"http://localhost:{settings.ui_port}")
         log.log(logging.WARNING if lock.is_for_strangers else logging.INFO, lock.describe())
         app.state.looking = asyncio.create_task(say_why_not(connection, settings.temporal))
         async with Fences(settings.ledger_address) as app.state.fences:
@@ -67,6 +85,7 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
         generate_unique_id_function=openapi.operation_name,
     )
     app.state.gate = Gate(lock, Rates(settings.api_rate), Waits(settings.api_waits))
+    app.add_middleware(HeadAsGet)
     app.add_middleware(SameSiteOnly)
     app.add_middleware(Door, lock=lock, names=settings.api_names)  # the outer of the two
     problems.install(app)
@@ -74,10 +93,13 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
     app.include_router(kinds.router)
     app.include_router(listing.router)
     app.include_router(batch.router)
+    app.include_router(bulk.router)
+    app.include_router(operations.router)
     app.include_router(events.router)
     app.include_router(queues.router)
     app.include_router(backlog.router)
     app.include_router(why.router)
+    app.include_router(preview.router)
     app.include_router(doctor.router)
     app.include_router(fences.router)
     app.include_router(health.router)

@@ -18,7 +18,9 @@ QUEUE = SearchAttributeKey.for_keyword("DuetimeQueue")
 #: Final states that the execution status alone cannot tell: `expired` and `skipped`.
 OUTCOME = SearchAttributeKey.for_keyword("DuetimeOutcome")
 FAIRNESS_KEY = SearchAttributeKey.for_keyword("DuetimeFairnessKey")
-SCHEDULE_ID = SearchAttributeKey.for_keyword("DuetimeScheduleId")
+#: The server's own, which it sets on what its schedules start; they cost none of the room, and we may set them too.
+SCHEDULE_ID = SearchAttributeKey.for_keyword("TemporalScheduledById")
+NOMINAL_TIME = SearchAttributeKey.for_datetime("TemporalScheduledStartTime")
 PIPELINE_ID = SearchAttributeKey.for_keyword("DuetimePipelineId")
 #: In the spelling of `duetime.tags`.
 TAGS = SearchAttributeKey.for_keyword_list("DuetimeTags")
@@ -29,7 +31,6 @@ ALL = (
     QUEUE,
     OUTCOME,
     FAIRNESS_KEY,
-    SCHEDULE_ID,
     PIPELINE_ID,
     TAGS,
     DUE_AT,
@@ -37,7 +38,7 @@ ALL = (
 
 
 def of_job(
-    spec: JobSpec, due_at: datetime, *, schedule_id: str | None = None, pipeline_id: str | None = None
+    spec: JobSpec, due_at: datetime, *, nominal_time: datetime | None = None, pipeline_id: str | None = None
 ) -> TypedSearchAttributes:
     """The search attributes of a job, and what made it."""
     found: list[SearchAttributePair[Any]] = [
@@ -49,8 +50,8 @@ def of_job(
         found.append(SearchAttributePair(TAGS, [index_tag(tag) for tag in dict.fromkeys(spec.tags)]))
     if spec.fairness_key:
         found.append(SearchAttributePair(FAIRNESS_KEY, spec.fairness_key))
-    if schedule_id:
-        found.append(SearchAttributePair(SCHEDULE_ID, schedule_id))
+    if nominal_time:
+        found.append(SearchAttributePair(NOMINAL_TIME, nominal_time))
     if pipeline_id:
         found.append(SearchAttributePair(PIPELINE_ID, pipeline_id))
     return TypedSearchAttributes(found)

@@ -21,7 +21,8 @@ DuetimeError
 │   ├── JobWasCancelled
 │   ├── JobExpired
 │   └── JobWasSkipped
-└── WaitTimeout           the job is not final yet: `job` (also a TimeoutError)
+├── WaitTimeout           the job is not final yet: `job` (also a TimeoutError)
+└── OperationWaitTimeout  the operation is not over yet: `operation` (also a TimeoutError)
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,6 +33,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from duetime.contracts.explain import Fault, one_line
+from duetime.contracts.operations import OperationView
 from duetime.contracts.problem import PROBLEM_TYPE, FaultView, ProblemView
 from duetime.contracts.states import State
 from duetime.contracts.view import AttemptView, ErrorView, JobView
@@ -179,6 +181,17 @@ class WaitTimeout(DuetimeError, TimeoutError):
 
     def __str__(self) -> str:
         return f"the job {self.job.id!r} is not final yet but {self.job.state}"
+
+
+class OperationWaitTimeout(DuetimeError, TimeoutError):
+    """The wait is over and the operation is not; it goes on, and can be waited for again."""
+
+    def __init__(self, operation: OperationView) -> None:
+        super().__init__(operation)
+        self.operation = operation
+
+    def __str__(self) -> str:
+        return f"the operation {self.operation.id!r} is not over yet but {self.operation.state}"
 
 
 #: Which class a status is; a name below says it more exactly.

@@ -22,13 +22,13 @@ from temporalio.exceptions import (
 
 from activities.endings import LAST_RUN
 from duetime.contracts import limits
+from duetime.contracts.carry import StopRequest
 from duetime.contracts.job import JOB
 from duetime.contracts.json_value import check_json, sendable
 from duetime.contracts.pipeline import FAN_OUT
 from duetime.contracts.pipeline_state import Mark
 from duetime.contracts.record import Error, cut
 from duetime.contracts.states import ErrorType
-from workflows.carry import StopRequest
 from workflows.room import TaskBudget, is_worn, room_for
 
 #: How long an earlier execution under the same id may take to end, once it was told to.

@@ -5,9 +5,10 @@ from datetime import datetime, timedelta
 from temporalio import workflow
 from temporalio.common import Priority, RawValue, RetryPolicy
 
+from duetime import attributes
+from duetime.contracts.carry import Carry
 from duetime.contracts.job import JobSpec
 from duetime.contracts.record import Assignment, Record
-from workflows.carry import Carry
 
 #: Timeouts that come back to the workflow instead of being retried by the server.
 _OURS = ["TemporalTimeout:Heartbeat", "TemporalTimeout:StartToClose"]
@@ -59,8 +60,8 @@ def _assignment(spec: JobSpec, carry: Carry, record: Record, due_at: datetime) -
         queue=spec.queue,
         idempotency_key=carry.idempotency_key or f"{info.workflow_id}:{info.first_execution_run_id}",
         due_at=due_at,
-        nominal_time=carry.nominal_time,
-        schedule_id=carry.schedule_id,
+        nominal_time=info.typed_search_attributes.get(attributes.NOMINAL_TIME),
+        schedule_id=carry.schedule_id or info.typed_search_attributes.get(attributes.SCHEDULE_ID),
         pipeline_id=carry.pipeline_id,
         max_attempts=spec.retry.max_attempts,
         attempts_used=record.used,

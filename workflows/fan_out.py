@@ -20,13 +20,13 @@ with workflow.unsafe.imports_passed_through():
     from activities.endings import ITEMS_ENDING
     from duetime import attributes
     from duetime.contracts import limits
+    from duetime.contracts.carry import StopRequest
     from duetime.contracts.json_value import check_json
     from duetime.contracts.pipeline import FAN_OUT, OnFailure, PipelineJob
     from duetime.contracts.pipeline_state import ITEMS, ItemCounts, ItemsEnding, Mark
     from duetime.contracts.record import Part, cut
     from duetime.contracts.references import BadReference
     from duetime.contracts.states import ErrorType, State
-    from workflows.carry import StopRequest
     from workflows.children import Children, Ended, Planned
     from workflows.forgiving import forgiving
     from workflows.pipeline_input import Origin
@@ -84,7 +84,7 @@ def plan_fan_out(
     )
     spec = job.job({})
     told = attributes.of_job(
-        spec, workflow.now(), schedule_id=origin.schedule_id, pipeline_id=origin.pipeline_id
+        spec, workflow.now(), nominal_time=origin.nominal_time, pipeline_id=origin.pipeline_id
     )
     summary = f"{job.kind}, {len(items):,} items"
     return Planned(FAN_OUT, child_id, [given.compact()], told, job.priority, summary)

@@ -41,6 +41,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.queue_wait import QueueWait
     from workflows.reading import bad_job, read_end, read_job, read_result
     from workflows.standing import Standing
+    from workflows.start_delay import delayed_due_time
 
 #: What a handler gets to clean up when the deadline ends its job.
 _DEADLINE_GRACE = timedelta(seconds=10)
@@ -58,6 +59,8 @@ class JobWorkflow(Standing):
         super().__init__()
         self._handle: workflow.ActivityHandle[RawValue] | None = None
         self._seen = Record()
+        #: Decided here, and not by the name of an error: a handler may use any.
+        self._expired = False
         try:
             self._spec, self._carry = read_job(arguments, workflow.info())
             self._due_at = self._carry.due_at or self._spec.due_at(
@@ -81,9 +84,8 @@ class JobWorkflow(Standing):
         except asyncio.CancelledError:
             await self._say_end(State.CANCELLED)
             raise
-        except ApplicationError as failure:
-            expired = failure.type == ErrorType.DEADLINE_EXCEEDED
-            await self._say_end(State.EXPIRED if expired else State.FAILED)
+        except ApplicationError:
+            await self._say_end(State.EXPIRED if self._expired else State.FAILED)
             raise
         await self._say_end(State.SUCCEEDED)
         return ending
@@ -96,8 +98,8 @@ class JobWorkflow(Standing):
     async def _to_its_end(self) -> dict[str, Any]:
         if self._error is not None:
             raise bad_job(self._error)
-        self._index()
         try:
+            await self._introduce()
             return await self._live()
         except asyncio.CancelledError:
             return await self._end_cancelled()
@@ -280,6 +282,7 @@ class JobWorkflow(Standing):
         if ending is not None:
             return ending
         workflow.upsert_search_attributes([attributes.OUTCOME.value_set(State.EXPIRED)])
+        self._expired = True
         message = "the job was not finished by its deadline"
         raise self._failed(Error(type=ErrorType.DEADLINE_EXCEEDED, message=message))
 
@@ -311,9 +314,14 @@ class JobWorkflow(Standing):
 
     # -- what people see, and say -------------------------------------------------------------------------
 
-    def _index(self) -> None:
-        """Search attributes of a job that was started without the API."""
+    async def _introduce(self) -> None:
+        """What the API does for its jobs, of one that was started without it: search attributes, and the due time."""
         if workflow.info().typed_search_attributes.get(attributes.KIND) is not None:
             return
-        found = attributes.of_job(self._spec, self._due_at)
+        before = self._due_at
+        found = attributes.of_job(self._spec, before)
         workflow.upsert_search_attributes([pair.key.value_set(pair.value) for pair in found])
+        due = await delayed_due_time(self._spec, self._carry)
+        if due is not None and self._due_at == before:  # nobody has moved it meanwhile
+            self._due_at = due
+            workflow.upsert_search_attributes([attributes.DUE_AT.value_set(due)])

@@ -16,9 +16,9 @@ from activities.predecessors import PREDECESSORS
 from duetime.contracts import limits
 from duetime.contracts.job import AnyJobId
 from duetime.contracts.states import State
+from duetime.jobs.names import DEPENDENT as DEPENDENT
+from duetime.jobs.names import PREDECESSOR as PREDECESSOR
 
-#: Signals: "tell me when you end" with an id, and "I have ended" with an id and a state.
-DEPENDENT, PREDECESSOR = "dependent", "predecessor"
 #: External signals under way at once; the server fails a workflow task at 2,000.
 _AT_ONCE = 200
 _JOB_ID: TypeAdapter[str] = TypeAdapter(AnyJobId)

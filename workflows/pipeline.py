@@ -15,6 +15,7 @@ from temporalio.exceptions import ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from duetime import attributes
+    from duetime.contracts.carry import StopRequest
     from duetime.contracts.duration import format_duration
     from duetime.contracts.pipeline import PIPELINE, job_id
     from duetime.contracts.pipeline_state import (
@@ -29,7 +30,6 @@ with workflow.unsafe.imports_passed_through():
     from duetime.contracts.requests import CancelRequest
     from duetime.contracts.states import ErrorType, State
     from duetime.graph import Graph
-    from workflows.carry import StopRequest
     from workflows.children import Children, Planned, last_run
     from workflows.fan_out import plan_fan_out
     from workflows.pipeline_end import failure_of, in_words

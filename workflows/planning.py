@@ -5,13 +5,13 @@ from typing import Any
 
 from duetime import attributes
 from duetime.contracts import limits
+from duetime.contracts.carry import Carry
 from duetime.contracts.job import JOB, JobSpec
 from duetime.contracts.json_value import JsonTooLarge, JsonValueError, check_json
 from duetime.contracts.pipeline import PipelineJob
 from duetime.contracts.record import Error, Record
 from duetime.contracts.references import BadReference
 from duetime.contracts.states import ErrorType
-from workflows.carry import Carry
 from workflows.children import Planned
 from workflows.pipeline_input import Origin
 
@@ -52,10 +52,9 @@ def plan_job(
         "idempotency_key": f"{child_id}:{origin.run_id}",
         "schedule_id": origin.schedule_id,
         "pipeline_id": origin.pipeline_id,
-        "nominal_time": origin.nominal_time,
     }
     carry = Carry.fresh().model_copy(update=told)
-    found = attributes.of_job(spec, due_at, schedule_id=origin.schedule_id, pipeline_id=origin.pipeline_id)
+    found = attributes.of_job(spec, due_at, nominal_time=origin.nominal_time, pipeline_id=origin.pipeline_id)
     return Planned(JOB, child_id, [spec.compact(), carry.compact()], found, spec.priority, spec.kind)
 
 

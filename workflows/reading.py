@@ -10,6 +10,7 @@ from temporalio.exceptions import ActivityError, ApplicationError, CancelledErro
 from temporalio.workflow import Info
 
 from duetime.contracts import limits
+from duetime.contracts.carry import Carry
 from duetime.contracts.explain import explain, one_line
 from duetime.contracts.job import JOB as JOB
 from duetime.contracts.job import JobSpec
@@ -17,7 +18,6 @@ from duetime.contracts.json_value import JsonValueError, check_json, parse_json,
 from duetime.contracts.record import cut, read_done, read_sign
 from duetime.contracts.states import ErrorType
 from duetime.decisions import Ended, How
-from workflows.carry import Carry
 
 
 class BadJob(ValueError):

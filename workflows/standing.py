@@ -8,11 +8,11 @@ from temporalio.exceptions import ApplicationError
 
 from duetime import attributes
 from duetime.contracts import limits
+from duetime.contracts.carry import Change, StopRequest
 from duetime.contracts.instants import parse_instant
 from duetime.contracts.record import DEPENDENTS, VIEW, Error, Record, View
 from duetime.contracts.states import State
 from duetime.predecessors import Predecessors
-from workflows.carry import Change, StopRequest
 from workflows.forgiving import forgiving
 from workflows.order import DEPENDENT, PREDECESSOR, Dependents
 from workflows.phase import Phase

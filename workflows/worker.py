@@ -6,19 +6,27 @@ from typing import Any
 from temporalio.client import Client
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
+from activities.bulk.canaries import CanaryWatch
+from activities.bulk.freezing import Freezer
+from activities.bulk.turns import TurnTaker
 from activities.endings import Endings
+from activities.execution_time import ExecutionTime
 from activities.last_record import LastRecord
 from activities.predecessors import PredecessorCheck
 from activities.queue_pauses import QueuePauses
+from activities.schedules.all import schedule_activities
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
 from duetime.runtime.draining import let_polls_return
 from duetime.runtime.poller import Poller
+from workflows.bulk import BulkOperation
+from workflows.bulk_set import BulkSet
 from workflows.fan_out import FanOutWorkflow
 from workflows.job import JobWorkflow
 from workflows.pipeline import PipelineWorkflow
+from workflows.schedule import ScheduleWorkflow
 
 #: The job workflow is dynamic: it also answers, readably, for types that do not exist.
-WORKFLOWS = [JobWorkflow, PipelineWorkflow, FanOutWorkflow]
+WORKFLOWS = [JobWorkflow, PipelineWorkflow, FanOutWorkflow, BulkOperation, BulkSet, ScheduleWorkflow]
 
 
 def orchestrator(client: Client, **options: Any) -> Worker:
@@ -39,6 +47,11 @@ def orchestrator(client: Client, **options: Any) -> Worker:
             endings.results,
             endings.last_run,
             endings.items_ending,
+            ExecutionTime(client).read,
+            Freezer(client).freeze,
+            TurnTaker(client).take,
+            CanaryWatch(client).watch,
+            *schedule_activities(client),
         ],
         "max_concurrent_activities": 200,
         # How long a workflow's next task waits for the worker that has it in memory. The SDK's own ten seconds would be

@@ -11,9 +11,9 @@ from typing import Any
 
 from fastapi import Request
 
-from api.jobs.facts import Facts
 from api.problems import Problem, invalid
 from duetime.contracts import limits
+from duetime.jobs.facts import Facts
 
 
 class Match(Enum):

@@ -12,12 +12,12 @@ from temporalio.api.workflowservice.v1 import ListWorkflowExecutionsRequest
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.common import SearchAttributeKey
 
-from api.jobs.facts import Facts
 from api.jobs.query import all_of, within
-from api.jobs.wire import instant, when
 from api.security.caller import ANYBODY, Caller
 from duetime import attributes
 from duetime.contracts.instants import parse_instant
+from duetime.jobs.facts import Facts
+from duetime.jobs.wire import instant, when
 from duetime.tags import read_tags
 
 #: Lines that the server gives at most in one answer (`frontend.visibilityMaxPageSize`).
@@ -42,6 +42,7 @@ class Row:
     tags: tuple[str, ...] | None = None
     due_at: datetime | None = None
     schedule_id: str | None = None
+    nominal_time: datetime | None = None
     pipeline_id: str | None = None
 
     @property
@@ -72,7 +73,8 @@ class Index:
 
     def __init__(self, client: Client, caller: Caller = ANYBODY) -> None:
         self._client = client
-        self._bounds = [
+        #: Conditions that every question carries.
+        self.bounds = [
             within(key, allowed)
             for key, allowed in ((attributes.QUEUE, caller.queues), (attributes.KIND, caller.kinds))
             if allowed is not None
@@ -105,13 +107,14 @@ class Index:
         return {str(group.group_values[0]): group.count for group in counted.groups}
 
     def _bounded(self, query: str) -> str:
-        return all_of(query, *self._bounds)
+        return all_of(query, *self.bounds)
 
 
 def _row(info: WorkflowExecutionInfo) -> Row:
     found = info.search_attributes.indexed_fields
     tags = _value(found, attributes.TAGS)
     due_at = _text(found, attributes.DUE_AT)
+    nominal = _text(found, attributes.NOMINAL_TIME)
     known = attributes.KIND.name in found
     return Row(
         id=info.execution.workflow_id,
@@ -127,6 +130,7 @@ def _row(info: WorkflowExecutionInfo) -> Row:
         tags=_tags(tags) if tags is not None else () if known else None,
         due_at=parse_instant(due_at) if due_at else None,
         schedule_id=_text(found, attributes.SCHEDULE_ID),
+        nominal_time=parse_instant(nominal) if nominal else None,
         pipeline_id=_text(found, attributes.PIPELINE_ID),
     )
 

@@ -10,16 +10,16 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
 from api.jobs.cursor import Cursor, Part, read, write
-from api.jobs.facts import Facts, fetch
 from api.jobs.filters import JobFilter
 from api.jobs.index import Index, Row
 from api.jobs.reading import Reader
-from api.jobs.state import state_of
 from api.jobs.walk import Walk
 from api.patience import answer_in_time
 from api.security.caller import ANYBODY, Caller
 from api.together import together
 from duetime.contracts.view import JobPage, JobSummary
+from duetime.jobs.facts import Facts, fetch
+from duetime.jobs.state import state_of
 
 #: Executions read at the same time, over all lists that an API instance is asked for.
 _AT_ONCE = 16
@@ -162,6 +162,7 @@ class Lister:
             due_at=row.due_at or row.started_at,
             finished_at=row.closed_at,
             schedule_id=row.schedule_id,
+            nominal_time=row.nominal_time,
             pipeline_id=row.pipeline_id,
             links=self._reader.links(row.id),
         )

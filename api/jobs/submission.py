@@ -11,13 +11,13 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from api.jobs.idempotency import Match, hashes, match, other_body
 from api.jobs.reading import Reader
-from api.jobs.state import record_of
 from api.kinds.checking import KindCheck
 from api.observe.counters import job_submitted
 from api.patience import in_time
 from api.problems import Problem, invalid, unavailable
 from api.security.caller import ANYBODY, Caller
 from api.security.scopes import Scope
+from duetime.contracts.carry import Carry
 from duetime.contracts.explain import Fault
 from duetime.contracts.ids import id_of_key, new_id
 from duetime.contracts.job import JobSpec
@@ -25,8 +25,8 @@ from duetime.contracts.record import IDEMPOTENCY, Record
 from duetime.contracts.requests import Submission
 from duetime.contracts.states import State
 from duetime.contracts.view import JobView
+from duetime.jobs.state import record_of
 from duetime.starting import Take, begin, plan_start
-from workflows.carry import Carry
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class Submitter:
             case "return":
                 return Submitted(job, created=False)
             case "replace":
-                return _Claim(Take.REPLACE, floor)
+                return _Claim(Take.REPLACE_ANY if submission.reuse_id else Take.REPLACE, floor)
         still_open = "has this id and is still open; `on_conflict` says what else to do"
         raise self._in_use(f"a job that is {job.state} {still_open}", job)
 

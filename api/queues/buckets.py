@@ -3,9 +3,9 @@
 from datetime import datetime
 from enum import StrEnum
 
-from api.jobs.facts import Facts
-from api.jobs.state import due_at, state_of
 from duetime.contracts.states import State
+from duetime.jobs.facts import Facts
+from duetime.jobs.state import due_at, state_of
 
 
 class Bucket(StrEnum):

@@ -6,9 +6,7 @@ from typing import Any
 
 from temporalio.client import Client
 
-from api.jobs.facts import Facts
 from api.jobs.reading import Reader
-from api.jobs.state import state_of
 from api.kinds.known import Known
 from api.patience import answer_in_time
 from api.queues.board import Board
@@ -19,6 +17,8 @@ from api.together import together
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
 from duetime.contracts.states import State
 from duetime.contracts.why import WhyView
+from duetime.jobs.facts import Facts
+from duetime.jobs.state import state_of
 
 
 class Explainer:

@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from api.jobs.facts import Facts
-from api.jobs.state import view_of
 from api.queues.buckets import Bucket, bucket_of, ready_at
 from api.queues.lanes import Lane
 from api.queues.verdict import ON_ITS_WAY, in_words
@@ -16,6 +14,8 @@ from duetime.contracts.limits import ORCHESTRATION_QUEUE
 from duetime.contracts.states import State
 from duetime.contracts.view import JobView, Links
 from duetime.contracts.why import Blocked, OtherJob, Reason
+from duetime.jobs.facts import Facts
+from duetime.jobs.state import view_of
 
 #: A decision takes milliseconds. One that is tried again, and taken so long without an answer, fails: workers tell the
 #: server of the first failure alone, and let it time out the others.

@@ -13,6 +13,7 @@ from duetime.errors import (
     InvalidField,
     Malformed,
     NotFound,
+    OperationWaitTimeout,
     RateLimited,
     TooLarge,
     Unauthorized,
@@ -65,6 +66,7 @@ BY_STATE = {
 BY_ERROR: tuple[tuple[type[DuetimeError], Exit], ...] = (
     (BadSetting, Exit.USAGE),
     (WaitTimeout, Exit.WAIT_TIMEOUT),
+    (OperationWaitTimeout, Exit.WAIT_TIMEOUT),
     (NotFound, Exit.NOT_FOUND),
     (Conflict, Exit.CONFLICT),
     (Unauthorized, Exit.AUTH),
@@ -104,6 +106,8 @@ def _way_out(error: DuetimeError) -> list[str]:
             return [f"try again in {error.retry_after.total_seconds():.0f} s"]
         case WaitTimeout():
             return [f"go on waiting: duetime wait {error.job.id}"]
+        case OperationWaitTimeout():
+            return [f"go on waiting: duetime operations wait {error.operation.id}"]
     return []
 
 
@@ -112,8 +116,9 @@ def _option(fault: FaultView) -> str:
     a payload, stays a pointer."""
     if fault.pointer == "header Idempotency-Key":
         return "--idempotency-key"
-    name, _, deeper = fault.pointer.removeprefix("/").removeprefix("query ").partition("/")
-    if not name or " " in name or (deeper and name not in ("tags", "after")):
+    pointer = fault.pointer.removeprefix("/").removeprefix("query ").removeprefix("filter/")
+    name, _, deeper = pointer.partition("/")
+    if not name or " " in name or (deeper and name not in ("tags", "after", "state", "tag")):
         return fault.pointer or "the job"
     known = {"kind": "KIND", "tags": "--tag", "schedule_id": "--schedule", "pipeline_id": "--pipeline"}
     return known.get(name, f"--{name.replace('_', '-')}")

@@ -29,6 +29,8 @@ from duetime.client.fields import (
     query_of,
     wire,
 )
+from duetime.client.operations import OperationCalls
+from duetime.client.queues import QueueCalls
 from duetime.client.sender import Sender
 from duetime.client.waiting import poll, span, waited
 from duetime.contracts.duration import Duration
@@ -62,7 +64,7 @@ class Submitted(JobView):
     created: bool = Field(True, exclude=True)
 
 
-class Client:
+class Client(OperationCalls, QueueCalls):
     """The API at `url`, by default that of `DUETIME_URL` or `http://127.0.0.1:8000`; `duetime.SyncClient` is the same
     without `await`.
 

@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Iterable, Sequence
-from typing import Any, TypedDict, get_args, get_origin
+from typing import Any, NotRequired, TypedDict, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -13,6 +13,7 @@ from duetime.contracts.record import cut
 #: with telling them.
 FAULTS = 100
 _POINTER = 500
+_MESSAGE = 1000
 _LONGEST_FIELD_NAME = 64
 _FAULTS_IN_A_LINE = 10
 _POINTER_IN_A_LINE = 200
@@ -23,6 +24,8 @@ class Fault(TypedDict):
 
     pointer: str
     message: str
+    #: Of a cron line: the character at fault, counted from 1.
+    column: NotRequired[int]
 
 
 def explain(error: ValidationError, model: type[BaseModel] | None = None, value: Any = None) -> list[Fault]:
@@ -73,7 +76,7 @@ def _fault(detail: Any, steps: Sequence[Any], model: type[BaseModel] | None) -> 
         message = _unknown(str(steps[-1]), _fields(model, steps[:-1]))
     elif detail["type"] == "missing":
         message = "is required"
-    return {"pointer": cut(pointer, _POINTER), "message": message}
+    return {"pointer": cut(pointer, _POINTER), "message": cut(message, _MESSAGE)}
 
 
 def _is_union_branch(step: Any) -> bool:

@@ -1,6 +1,7 @@
 """Instants on the wire: RFC 3339 with an offset, or a wall time together with a time zone name."""
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
@@ -18,24 +19,45 @@ def parse_instant(text: str, timezone: str | None = None) -> datetime:
     With `timezone`, `text` is a wall time of that zone: one that a clock change skips becomes the first instant
     after the gap, one that comes twice is the first of the two, as cron(8) does.
     """
-    match = _RFC3339.fullmatch(text) if isinstance(text, str) else None
-    if not match:
-        raise ValueError(f"not an instant: {_HOW}")
-    try:
-        parsed = datetime.fromisoformat(text.upper())
-    except ValueError as error:
-        raise ValueError(f"not an instant, {error}: {_HOW}") from None
+    parsed, offset = _parse(text)
     try:
         if timezone is None:
-            if not match["offset"]:
+            if not offset:
                 raise ValueError(f'has no offset: {_HOW}, or name a "timezone"')
             instant = parsed.astimezone(UTC)
-        elif match["offset"]:
+        elif offset:
             raise ValueError('has an offset and a "timezone": leave out one of them')
         else:
             instant = from_wall_time(parsed, find_zone(timezone))
     except OverflowError:
         raise ValueError("is outside the years 1970 to 9999") from None
+    return _after_epoch(instant)
+
+
+def parse_in_zone(text: str, in_zone: Callable[[datetime], datetime]) -> datetime:
+    """The instant that `text` names, in UTC: by its offset, or by what `in_zone` makes of a wall time.
+
+    `ValueError` says what is wrong.
+    """
+    parsed, offset = _parse(text)
+    try:
+        return _after_epoch(parsed.astimezone(UTC) if offset else in_zone(parsed))
+    except OverflowError:
+        raise ValueError("is outside the years 1970 to 9999") from None
+
+
+def _parse(text: str) -> tuple[datetime, bool]:
+    """What `text` says, and whether with an offset."""
+    match = _RFC3339.fullmatch(text) if isinstance(text, str) else None
+    if not match:
+        raise ValueError(f"not an instant: {_HOW}")
+    try:
+        return datetime.fromisoformat(text.upper()), bool(match["offset"])
+    except ValueError as error:
+        raise ValueError(f"not an instant, {error}: {_HOW}") from None
+
+
+def _after_epoch(instant: datetime) -> datetime:
     if instant < EPOCH:
         raise ValueError("is before 1970")
     return instant

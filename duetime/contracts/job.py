@@ -41,7 +41,7 @@ Span = Annotated[
 ]
 
 
-def _plain_text(text: str) -> str:
+def plain_text(text: str) -> str:
     if any(ord(char) < 32 or ord(char) == 127 or 0xD800 <= ord(char) <= 0xDFFF for char in text):
         raise ValueError("holds a control character or a lone surrogate")
     return text
@@ -60,7 +60,7 @@ def _not_reserved(queue: str) -> str:
 
 
 def _short_key(key: str) -> str:
-    if len(_plain_text(key).encode()) > limits.FAIRNESS_KEY_BYTES:
+    if len(plain_text(key).encode()) > limits.FAIRNESS_KEY_BYTES:
         raise ValueError(f"at most {limits.FAIRNESS_KEY_BYTES} bytes of UTF-8")
     return key
 
@@ -83,7 +83,7 @@ Queue = Annotated[
     AfterValidator(_not_reserved),
 ]
 Tag = Annotated[
-    str, StringConstraints(min_length=1, max_length=limits.TAG_LENGTH), AfterValidator(_plain_text)
+    str, StringConstraints(min_length=1, max_length=limits.TAG_LENGTH), AfterValidator(plain_text)
 ]
 
 
@@ -93,7 +93,7 @@ class Contract(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def _between(shortest: timedelta, longest: timedelta) -> AfterValidator:
+def between(shortest: timedelta, longest: timedelta) -> AfterValidator:
     def check(span: timedelta) -> timedelta:
         if not shortest <= span <= longest:
             raise ValueError(f"must be from {format_duration(shortest)} to {format_duration(longest)}")
@@ -107,9 +107,9 @@ class Retry(Contract):
     give or take the share `jitter` of itself."""
 
     max_attempts: Annotated[int, Field(strict=True, ge=1, le=limits.MAX_ATTEMPTS)] = 5
-    initial_interval: Annotated[Span, _between(timedelta(0), limits.LONGEST_CLOCK)] = timedelta(seconds=1)
+    initial_interval: Annotated[Span, between(timedelta(0), limits.LONGEST_CLOCK)] = timedelta(seconds=1)
     backoff: Annotated[float, Field(strict=True, ge=1, le=100, allow_inf_nan=False)] = 2.0
-    max_interval: Annotated[Span, _between(timedelta(0), limits.LONGEST_CLOCK)] = timedelta(minutes=5)
+    max_interval: Annotated[Span, between(timedelta(0), limits.LONGEST_CLOCK)] = timedelta(minutes=5)
     jitter: Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)] = 0.1
     non_retryable: Annotated[
         list[Annotated[str, StringConstraints(min_length=1, max_length=limits.ERROR_TYPE_LENGTH)]],
@@ -174,7 +174,7 @@ class JobSpec(DueTime):
     payload: dict[str, Any] = {}
     id: JobId | None = None
     queue: Queue = "default"
-    spread: Annotated[Span, _between(timedelta(0), limits.LONGEST_SPREAD)] = timedelta(0)
+    spread: Annotated[Span, between(timedelta(0), limits.LONGEST_SPREAD)] = timedelta(0)
     priority: Annotated[int, Field(strict=True, ge=limits.PRIORITY[0], le=limits.PRIORITY[1])] = 3
     fairness_key: Annotated[str, StringConstraints(min_length=1), AfterValidator(_short_key)] | None = None
     fairness_weight: Annotated[
@@ -182,10 +182,10 @@ class JobSpec(DueTime):
         Field(strict=True, ge=limits.FAIRNESS_WEIGHT[0], le=limits.FAIRNESS_WEIGHT[1], allow_inf_nan=False),
     ] = 1.0
     retry: Retry = Retry()
-    timeout: Annotated[Span, _between(limits.SHORTEST_TIMEOUT, limits.LONGEST_CLOCK)] = timedelta(minutes=10)
-    lease: Annotated[Span, _between(limits.SHORTEST_LEASE, limits.LONGEST_LEASE)] = timedelta(seconds=30)
-    queue_timeout: Annotated[Span, _between(limits.SHORTEST_TIMEOUT, limits.LONGEST_CLOCK)] | None = None
-    deadline: Annotated[Span, _between(limits.SHORTEST_TIMEOUT, limits.LONGEST_CLOCK)] | None = None
+    timeout: Annotated[Span, between(limits.SHORTEST_TIMEOUT, limits.LONGEST_CLOCK)] = timedelta(minutes=10)
+    lease: Annotated[Span, between(limits.SHORTEST_LEASE, limits.LONGEST_LEASE)] = timedelta(seconds=30)
+    queue_timeout: Annotated[Span, between(limits.SHORTEST_TIMEOUT, limits.LONGEST_CLOCK)] | None = None
+    deadline: Annotated[Span, between(limits.SHORTEST_TIMEOUT, limits.LONGEST_CLOCK)] | None = None
     after: Annotated[
         list[AnyJobId],
         Field(

@@ -30,6 +30,12 @@ BODY_BYTES = 1024 * 1024
 BATCH_JOBS = 1000
 BATCH_BYTES = 8 * 1024 * 1024
 
+#: Due times in one preview, and excluded ones between them.
+PREVIEWED_FIRES = 1000
+#: Schedules in one desired state; its body may have as many bytes as a batch's.
+APPLIED_SCHEDULES = 2000
+#: Hours that a forecast looks ahead.
+FORECAST_HOURS = 168
 #: Jobs on one page of a list.
 PAGE_JOBS = 200
 
@@ -56,6 +62,16 @@ SHORTEST_MESSAGE_LENGTH = 40
 
 #: The task queue of workflows; queues of jobs cannot begin with this word.
 ORCHESTRATION_QUEUE = "duetime"
+
+SHORTEST_CATCH_UP = timedelta(seconds=10)
+LONGEST_CATCH_UP = timedelta(days=30)
+LONGEST_JITTER = timedelta(days=1)
+MAX_RUNS = 1_000_000_000
+NOTE_LENGTH = 500
+#: Times of one backfill, and rows of one account of occurrences.
+BACKFILL_TIMES = 10_000
+OCCURRENCES = 1_000
+PAGE_SCHEDULES = 200
 
 #: Jobs of one pipeline, and the letters of a job's name in it.
 PIPELINE_JOBS = 2_000

@@ -15,6 +15,8 @@ class FaultView(BaseModel):
 
     pointer: str = ""
     message: str
+    #: Of a cron line: the character at fault, counted from 1.
+    column: int | None = None
 
 
 class ProblemView(BaseModel):

@@ -63,7 +63,7 @@ def compile_rule(
     plan.skip += _excluded(rule.exclude, now - LOOK_BACK)
     if plan.entries > MAX_ENTRIES:
         raise RuleError(
-            f"the rule takes {plan.entries} entries on the server, more than {MAX_ENTRIES}",
+            f"the rule takes more than {MAX_ENTRIES:,} entries on the server",
             hint="name fewer times in the hours when the clocks change, exclude less, or use 'UTC'",
         )
     bounded = plan.bounded and (rule.end_at is None or rule.end_at > until)
@@ -98,6 +98,8 @@ def _fitting(rule: Rule, changes: list[Change], now: datetime, horizon: timedelt
                 plan.intervals.add((line.span, line.offset))
             elif not isinstance(line, At):
                 plan_line(line, rule, changes, _seconds(until), plan)
+                if plan.entries > MAX_ENTRIES and len(rule.lines) > 1:
+                    break  # It is too long already, and only one line alone can be inverted.
         if plan.bounded and plan.entries > _FEW and len(rule.lines) == 1:
             plan = inverted(rule.lines[0], changes) or plan
         if plan.entries <= MAX_ENTRIES // 2 or not plan.bounded or horizon <= SHORTEST_HORIZON:

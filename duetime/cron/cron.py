@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 from datetime import date
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 from duetime.cron.bits import from_bits, span
 from duetime.cron.days import MONTH_LENGTHS, Days
@@ -10,6 +11,16 @@ from duetime.cron.days import MONTH_LENGTHS, Days
 EVERY_SECOND = EVERY_MINUTE = span(0, 59)
 EVERY_HOUR = span(0, 23)
 EVERY_MONTH = span(1, 12)
+EVERY_SECOND_OF_HOUR = span(0, 3_599)
+
+
+class Month(NamedTuple):
+    """All that days depend on: two months that agree in this have the same days."""
+
+    month: int
+    length: int
+    #: The weekday of the first, Sunday being 0.
+    starts_on: int
 
 
 @dataclass(frozen=True)
@@ -41,9 +52,11 @@ class Cron:
 
     def days_in(self, year: int, month: int) -> int:
         """The days named in that month, as bits 1-31."""
-        if not self.months >> month & 1:
-            return 0
-        return self.days.in_month(month_length(year, month), first_weekday(year, month))
+        return self.days_of(month_of(year, month))
+
+    def days_of(self, month: Month) -> int:
+        """The days named in such a month, as bits 1-31."""
+        return self.days.in_month(month.length, month.starts_on) if self.months >> month.month & 1 else 0
 
 
 def month_length(year: int, month: int) -> int:
@@ -52,6 +65,15 @@ def month_length(year: int, month: int) -> int:
     return MONTH_LENGTHS[month][0]
 
 
-def first_weekday(year: int, month: int) -> int:
-    """The weekday of the month's first, Sunday being 0."""
-    return date(year, month, 1).isoweekday() % 7
+@lru_cache(maxsize=4096)
+def month_of(year: int, month: int) -> Month:
+    return Month(month, month_length(year, month), date(year, month, 1).isoweekday() % 7)
+
+
+@lru_cache(maxsize=1024)
+def hour_bits(minutes: int, seconds: int) -> int:
+    """The seconds of an hour, as bits 0-3599, at which both the minute and the second are named."""
+    bits = 0
+    for minute in from_bits(minutes):
+        bits |= seconds << 60 * minute
+    return bits

@@ -8,6 +8,7 @@ from duetime.cron.cron import Cron
 from duetime.cron.every import Every, EveryDays
 from duetime.cron.exclude import Exclude
 from duetime.cron.rule import At, Line, Rule
+from duetime.cron.spans import Spans
 from duetime.cron.times import EXCLUDED, Instant, Times, WallLine
 
 #: Made up for a skipped wall time.
@@ -16,8 +17,6 @@ GAP = 1
 #: A search that finds nothing for this long has found its end: 40 years is the longest wait there is without
 #: exclusions (a 29 February on one weekday, across a century without a leap day).
 _CENTURY = 36_525 * DAY
-#: As many times of an exact span may be excluded in a row before the search gives up.
-_PATIENCE = 200_000
 
 
 def line_fires(line: Line, rule: Rule, first: int, last: int, with_excluded: bool) -> Iterator[Instant]:
@@ -42,32 +41,20 @@ def _at(line: At, rule: Rule, first: int, last: int, with_excluded: bool) -> Ite
 
 
 def _spans(line: Every, rule: Rule, first: int, last: int, with_excluded: bool) -> Iterator[Instant]:
-    instant = _on_or_after(line, first)
     if not rule.exclude:
-        yield from ((instant, 0) for instant in range(instant, last + 1, line.span))
+        start = first + (line.offset - first) % line.span
+        yield from ((instant, 0) for instant in range(start, last + 1, line.span))
         return
-    in_vain, fired, today = 0, first, rule.exclude.on(0)
+    spans = Spans(line, rule.exclude)
+    fired = first
     for stretch in stretches(rule.timezone, first):
-        while instant < stretch.end:
-            if instant > last or in_vain > _PATIENCE or instant - fired > _CENTURY:
-                return
-            day, time = divmod(instant + stretch.offset, DAY)
-            today = today if today.day == day else rule.exclude.on(day)
-            excluded = today.covers(time)
-            if excluded and not with_excluded:
-                in_vain += 1
-                if today.whole:
-                    next_day = (day + 1) * DAY - stretch.offset
-                    instant = _on_or_after(line, min(next_day, stretch.end))
-                    continue
-            else:
-                in_vain, fired = 0, instant
-                yield instant, EXCLUDED * excluded
-            instant += line.span
-
-
-def _on_or_after(line: Every, instant: int) -> int:
-    return instant + (line.offset - instant) % line.span
+        if stretch.start > last or stretch.start - fired > _CENTURY:
+            return
+        low = max(first, stretch.start) + stretch.offset
+        high = min(last + 1, stretch.end) + stretch.offset
+        for wall, flags in spans.between(low, high, stretch.offset, with_excluded):
+            fired = wall - stretch.offset
+            yield fired, flags
 
 
 def wall_fires(line: WallLine, rule: Rule, first: int, last: int, with_excluded: bool) -> Iterator[Instant]:

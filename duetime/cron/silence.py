@@ -5,12 +5,18 @@ and gives up after 1,209,600 (dynamic setting `scheduler.specMaxIterations`): su
 without a word.
 """
 
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
+from functools import reduce
+from operator import or_
 
-from duetime.cron.clock import DAY
+from duetime.cron.clock import offset_at
+from duetime.cron.cron import Cron, month_length
 from duetime.cron.errors import RuleError
-from duetime.cron.every import Every
-from duetime.cron.rule import At, Rule
+from duetime.cron.every import Every, EveryDays
+from duetime.cron.exclude import EPOCH
+from duetime.cron.rule import Rule
+from duetime.cron.spans import Spans
 from duetime.cron.times import Times
 
 #: The most candidates in a row that may be in vain.
@@ -25,14 +31,16 @@ def check_silence(rule: Rule, since: datetime, a_day: int = 0) -> None:
     """
     first = max(since, rule.start_at or since)
     last = min(first + _LOOK_AHEAD, rule.end_at or first + _LOOK_AHEAD)
-    walls = [Times(line, rule.exclude) for line in rule.lines if not isinstance(line, Every | At)]
-    spans = sum(DAY // line.span + 1 for line in rule.lines if isinstance(line, Every))
+    walls = [Times(line, rule.exclude) for line in rule.lines if isinstance(line, Cron | EveryDays)]
+    spans = [Spans(line, rule.exclude) for line in rule.lines if isinstance(line, Every)]
+    of_spans = sum(span.a_day for span in spans)
     # Too few a day to matter need no looking.
-    if (sum(len(times.all) for times in walls) + spans + a_day) * (last - first).days < _MOST:
+    if (sum(times.a_day for times in walls) + of_spans + a_day) * (last - first).days < _MOST:
         return
     in_vain = 0
-    for day in range(_day(first), _day(last) + 1):
-        candidates = max(spans + sum(times.named_on(day) for times in walls), a_day)
+    offset = offset_at(rule.timezone, int(first.timestamp()))
+    for on, named, is_open in _days(walls, first.date(), last.date()):
+        candidates = max(of_spans + named, a_day)
         in_vain += candidates
         if in_vain > _MOST:
             raise RuleError(
@@ -40,9 +48,19 @@ def check_silence(rule: Rule, since: datetime, a_day: int = 0) -> None:
                 hint="leave those times out of the rule itself, or fire less often",
                 path=("exclude",),
             )
-        if any(times.fires_on(day) for times in walls) or (spans and not rule.exclude.on(day).whole):
+        if (is_open and on not in rule.exclude.dates) or any(
+            span.fires_on(on.toordinal() - EPOCH, offset) for span in spans
+        ):
             in_vain = candidates
 
 
-def _day(instant: datetime) -> int:
-    return (instant - datetime(1970, 1, 1, tzinfo=UTC)).days
+def _days(walls: list[Times], first: date, last: date) -> Iterator[tuple[date, int, bool]]:
+    """Each day, how many times the lines name on it, and whether excluded lines leave some of them."""
+    on = first
+    while on <= last:
+        named = [(times.a_day, times.named_in(on.year, on.month)) for times in walls]
+        is_open = reduce(or_, (times.open_in(on.year, on.month) for times in walls), 0)
+        for day in range(on.day, month_length(on.year, on.month) + 1):
+            count = sum(a_day for a_day, days in named if days >> day & 1)
+            yield on.replace(day=day), count, bool(is_open >> day & 1)
+        on = date(on.year + on.month // 12, on.month % 12 + 1, 1)

@@ -59,7 +59,7 @@ def cron_in_words(cron: Cron) -> str:
 
 
 def _times(cron: Cron) -> str:
-    if len(cron.times) <= _FEW:
+    if cron.hours.bit_count() * cron.minutes.bit_count() * cron.seconds.bit_count() <= _FEW:
         return f"at {_and(_clock(time) for time in cron.times)}"
     minutes = _cycle(cron.minutes, EVERY_MINUTE, "minute")
     words = minutes

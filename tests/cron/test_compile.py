@@ -115,7 +115,7 @@ def test_a_rule_of_many_times_gets_a_shorter_horizon_rather_than_a_refusal() -> 
     ],
 )
 def test_more_than_the_server_can_be_told_is_refused_with_the_way_out(rule: dict[str, Any]) -> None:
-    with pytest.raises(RuleError, match=str(MAX_ENTRIES)) as caught:
+    with pytest.raises(RuleError, match=f"{MAX_ENTRIES:,}") as caught:
         compiled(**rule)
     assert "UTC" in caught.value.hint
 

@@ -1,12 +1,18 @@
 """What a rule leaves out, by its wall clock."""
 
-from datetime import UTC, date, datetime
+import sys
+from datetime import UTC, date, datetime, timedelta
 from itertools import islice
+from types import FrameType
 from typing import Any
 
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
-from duetime.cron import fires, next_fire, read_rule
+from duetime.cron import Cron, CronError, fires, next_fire, read_rule
+from duetime.cron.fires import instants
+from tests.cron.strategies import cron_lines
 
 AFTER = datetime(2026, 12, 23, 12, tzinfo=UTC)
 
@@ -103,3 +109,57 @@ def test_excluded_instants_of_a_list_and_a_span_can_be_listed() -> None:
 )  # fmt: skip
 def test_a_rule_that_leaves_everything_out_ends(rule: dict[str, Any]) -> None:
     assert next_fire(read_rule(**rule), AFTER) is None
+
+
+@given(every=st.sampled_from(("1s", "7s", "90s", "7m", "1h", "90m", "25h", "3601s")), excluded=cron_lines)
+@settings(max_examples=60, deadline=None)
+def test_what_a_line_excludes_is_what_it_names(every: str, excluded: str) -> None:
+    try:
+        rule = read_rule(every=every, exclude=[{"cron": excluded}], schedule_id="any")
+        named = read_rule(cron=excluded, schedule_id="any")
+    except CronError:
+        assume(False)
+    (line,) = named.lines
+    assert isinstance(line, Cron)
+    until = AFTER + (timedelta(hours=5) if every.endswith("s") else timedelta(days=60))
+    whole = 1 if line.has_seconds else 60
+    left_out = {time // whole for time, _ in instants(named, AFTER - timedelta(minutes=1), until)}
+    expected = [
+        time for time, _ in instants(read_rule(every=every), AFTER, until) if time // whole not in left_out
+    ]
+    assert [time for time, _ in instants(rule, AFTER, until)] == expected
+
+
+#: Everything but a second of the year, in fifty lines; and everything.
+_NEARLY_ALL = [{"cron": line} for line in ("1-59 * * * * *", "1-59 * * * *", "* 1-23 * * *", "* * * 2-12 *")]
+_ALL = [{"cron": f"{minute}-{minute + 10} * * * *"} for minute in range(50)]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"cron": [f"{second}-59,0-{second} * * * * *" for second in range(8)]},
+        {"cron": [f"{second}-59,0-{second} 0-59 0-23 * * *" for second in range(8)]},
+        {"every": "2s", "offset": "1s"},
+        {"every": "3601s"},
+    ],
+)
+@pytest.mark.parametrize("exclude", [_NEARLY_ALL, _ALL])
+def test_a_search_takes_few_steps_however_much_is_left_out(
+    rule: dict[str, Any], exclude: list[dict[str, str]]
+) -> None:
+    """Counted, not timed: a search day by day would take tens of millions."""
+    read = read_rule(**rule, exclude=exclude, timezone="Europe/London")
+    calls = 0
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count)
+    try:
+        found = list(islice(instants(read, AFTER, AFTER + timedelta(days=75 * 366)), 500))
+    finally:
+        sys.setprofile(None)
+    assert calls < 1_000_000, calls
+    assert bool(found) is (exclude is _NEARLY_ALL and "offset" not in rule)

@@ -11,6 +11,7 @@ from typing import Any
 from temporalio.client import Client, WorkflowHandle
 
 from duetime import Job, Snooze, handler
+from duetime.contracts.carry import StopRequest
 from duetime.contracts.instants import format_instant
 from duetime.contracts.pauses import Note
 from duetime.queue_limit import set_queue_limit
@@ -26,7 +27,6 @@ from tests.support.jobs import (
 )
 from tests.support.waiting import eventually
 from tests.support.workers import serving
-from workflows.carry import StopRequest
 
 Scenario = Callable[["Stage"], Awaitable[WorkflowHandle]]
 SCENARIOS: dict[str, Scenario] = {}
@@ -120,6 +120,14 @@ async def happy(stage: Stage) -> WorkflowHandle:
 async def delayed(stage: Stage) -> WorkflowHandle:
     async with stage.worker():
         return await to_its_end(await stage.jobs.start("ok", delay="3s", spread="1s"))
+
+
+@scenario
+async def start_delayed(stage: Stage) -> WorkflowHandle:
+    """Held back by Temporal's own start delay, as the CLI and SDKs have it."""
+    async with stage.worker():
+        job = {"kind": "ok", "queue": stage.queue, "deadline": "1h"}
+        return await to_its_end(await stage.jobs.start_raw(job, start_delay=timedelta(seconds=2)))
 
 
 @scenario

@@ -24,15 +24,14 @@ from temporalio.api.workflowservice.v1 import (
 )
 from temporalio.client import Client, WorkflowExecutionStatus
 
-from activities.predecessors import PREDECESSORS
-from activities.queue_pauses import QUEUE_PAUSES
-from api.jobs.wire import decode, decode_all, instant, when
 from duetime import attributes
 from duetime.contracts import limits
-from duetime.contracts.job import JobSpec
+from duetime.contracts.carry import Carry
+from duetime.contracts.instants import parse_instant
+from duetime.contracts.job import JOB, JobSpec
 from duetime.contracts.record import DEPENDENTS, IDEMPOTENCY, VIEW, Ending, Error, Sign, View, cut, read_sign
-from workflows.carry import Carry
-from workflows.reading import JOB
+from duetime.jobs.names import PREDECESSORS, QUEUE_PAUSES
+from duetime.jobs.wire import decode, decode_all, instant, when
 
 _HELD = {
     PendingActivityState.PENDING_ACTIVITY_STATE_STARTED,
@@ -40,6 +39,8 @@ _HELD = {
     PendingActivityState.PENDING_ACTIVITY_STATE_PAUSE_REQUESTED,
 }
 
+
+_ATTRIBUTES = (attributes.OUTCOME.name, attributes.SCHEDULE_ID.name, attributes.NOMINAL_TIME.name)
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -99,6 +100,9 @@ class Facts:
     view: View | None = None
     key_hashes: dict[str, str] = field(default_factory=dict)
     outcome: str | None = None
+    #: What made it, and the time that its rule named.
+    schedule_id: str | None = None
+    nominal_time: datetime | None = None
     #: Jobs that wait for this one.
     dependents: list[str] = field(default_factory=list)
     #: Whether it waits for other jobs.
@@ -192,7 +196,12 @@ async def _read(
     inputs = list(first.workflow_execution_started_event_attributes.input.payloads) if first else []
     value = await decode(client, inputs[0]) if inputs else None
     ending, error = await _ending(client, last)
-    outcome = info.search_attributes.indexed_fields.get(attributes.OUTCOME.name)
+    indexed = {
+        name: await decode(client, info.search_attributes.indexed_fields[name])
+        for name in _ATTRIBUTES
+        if name in info.search_attributes.indexed_fields
+    }
+    nominal = indexed.get(attributes.NOMINAL_TIME.name)
     return Facts(
         id=info.execution.workflow_id,
         run_id=info.execution.run_id,
@@ -206,7 +215,9 @@ async def _read(
         raw_input=value,
         view=_lenient(View, memo.get(VIEW)),
         key_hashes=_hashes(memo.get(IDEMPOTENCY)),
-        outcome=str(await decode(client, outcome)) if outcome else None,
+        outcome=indexed.get(attributes.OUTCOME.name),
+        schedule_id=indexed.get(attributes.SCHEDULE_ID.name),
+        nominal_time=parse_instant(nominal) if nominal else None,
         dependents=_ids(memo.get(DEPENDENTS)),
         waiting=any(found.activity_type.name == PREDECESSORS for found in described.pending_activities),
         asks_for_pauses=any(
@@ -299,3 +310,10 @@ def _as_ending(values: list[Any]) -> Ending | None:
     if values and isinstance(values[0], dict) and "result" in values[0]:
         return _lenient(Ending, values[0]) or Ending(result=values[0]["result"])
     return None
+
+
+async def started_with(client: Client, workflow_id: str) -> list[Any]:
+    """The input of the newest run of any workflow, as JSON values."""
+    first = await _event(client, WorkflowExecution(workflow_id=workflow_id))
+    found = first.workflow_execution_started_event_attributes.input if first else None
+    return await decode_all(client, found) if found else []

@@ -4,12 +4,12 @@ from datetime import datetime, timedelta
 
 from temporalio.client import WorkflowExecutionStatus as Status
 
-from api.jobs.by_hand import as_far_as_readable
-from api.jobs.facts import Dispatched, Facts
 from duetime.contracts.job import JobSpec
 from duetime.contracts.record import Attempt, Error, Record
 from duetime.contracts.states import FINAL, AttemptOutcome, ErrorType, State
 from duetime.contracts.view import AttemptView, ErrorView, JobView, LeaseView, Links, ProgressView
+from duetime.jobs.by_hand import as_far_as_readable
+from duetime.jobs.facts import Dispatched, Facts
 
 
 def state_of(facts: Facts, now: datetime) -> State:
@@ -138,6 +138,8 @@ def view_of(facts: Facts, now: datetime, links: Links) -> JobView:
         checkpoint=record.checkpoint,
         result=facts.ending.result if facts.ending else None,
         error=_error(facts, state),
+        schedule_id=facts.schedule_id,
+        nominal_time=facts.nominal_time,
         links=links,
     )
 

@@ -27,10 +27,11 @@ class Carry(Part):
     ordered: bool = False
     dependents: list[str] = Field(default_factory=list)
     ready_at: AwareDatetime | None = None
-    #: What made the job, and the instant that its schedule's rule named.
+    #: The run that this one redrives.
+    redrive_of: str | None = None
+    #: What made the job.
     schedule_id: str | None = None
     pipeline_id: str | None = None
-    nominal_time: AwareDatetime | None = None
 
     @classmethod
     def fresh(cls) -> "Carry":

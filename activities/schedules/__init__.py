@@ -1,0 +1,1 @@
+"""What a schedule's entity has done on the server."""

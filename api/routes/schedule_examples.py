@@ -1,0 +1,43 @@
+"""Examples of schedules in the OpenAPI document."""
+
+from typing import Any
+
+PREVIEW_EXAMPLES: Any = {
+    "weekdays": {
+        "summary": "A fixed time on weekdays, through the night the clocks change",
+        "value": {
+            "cron": "30 1 * * *",
+            "timezone": "America/New_York",
+            "exclude": ["2027-11-08"],
+            "from": "2027-11-06T00:00:00-04:00",
+            "n": 3,
+        },
+    },
+    "spread": {
+        "summary": "A minute chosen by the id",
+        "value": {"id": "nightly-report", "cron": "H 2 * * *"},
+    },
+    "every": {"summary": "Every 90 minutes", "value": {"every": "90m", "offset": "5m", "n": 100}},
+}
+
+_FIRES = [
+    {"utc": "2027-11-06T05:30:00Z", "local": "2027-11-06T01:30:00-04:00", "tags": []},
+    {"utc": "2027-11-07T05:30:00Z", "local": "2027-11-07T01:30:00-04:00", "tags": ["dst_repeat"]},
+    {"utc": "2027-11-08T06:30:00Z", "local": "2027-11-08T01:30:00-05:00", "tags": ["excluded"]},
+    {"utc": "2027-11-09T06:30:00Z", "local": "2027-11-09T01:30:00-05:00", "tags": []},
+]
+
+#: Examples of the schemas in the OpenAPI document, by their names there.
+SCHEDULE_EXAMPLES: dict[str, list[Any]] = {
+    "PreviewRequest": [example["value"] for example in PREVIEW_EXAMPLES.values()],
+    "PreviewView": [
+        {
+            "timezone": "America/New_York",
+            "fires": _FIRES,
+            "ends": False,
+            "in_words": "At 01:30 every day, America/New_York time, except on 2027-11-08",
+            "warnings": [],
+            "time_zone_database": "2026b",
+        }
+    ],
+}

@@ -1,0 +1,29 @@
+"""The ids of everything that belongs to a schedule. `~` keeps them apart from those that callers choose."""
+
+from datetime import UTC, datetime
+
+_SECONDS = "%Y-%m-%dT%H:%M:%SZ"
+
+
+def entity_id(schedule_id: str) -> str:
+    """The workflow that is the one writer of a schedule."""
+    return f"duetime~schedule~{schedule_id}"
+
+
+def action_id(schedule_id: str) -> str:
+    """What the server begins the ids of a schedule's runs with; it adds `-` and the nominal time."""
+    return f"{schedule_id}~"
+
+
+def run_id(schedule_id: str, nominal: datetime) -> str:
+    """The job of one nominal time, whoever starts it.
+
+    >>> run_id("nightly", datetime(2027, 1, 15, 8, tzinfo=UTC))
+    'nightly~-2027-01-15T08:00:00Z'
+    """
+    return f"{action_id(schedule_id)}-{nominal.astimezone(UTC).strftime(_SECONDS)}"
+
+
+def by_hand_id(schedule_id: str, unique: str) -> str:
+    """A run beside the rule that shares its second with others."""
+    return f"{action_id(schedule_id)}{unique}"

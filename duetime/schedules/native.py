@@ -1,0 +1,130 @@
+"""A book as the server's own schedule: compiled rule, policies, and the job to start."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from temporalio.client import (
+    Schedule,
+    ScheduleActionStartWorkflow,
+    ScheduleCalendarSpec,
+    ScheduleOverlapPolicy,
+    SchedulePolicy,
+    ScheduleRange,
+    ScheduleState,
+)
+from temporalio.common import Priority, TypedSearchAttributes
+
+from duetime import attributes
+from duetime.contracts.duration import format_duration
+from duetime.contracts.job import JOB, JobSpec, spread_offset
+from duetime.contracts.limits import ORCHESTRATION_QUEUE
+from duetime.contracts.schedule import Overlap
+from duetime.contracts.schedule_book import MADE_BY, Book
+from duetime.cron.compile import Compiled, compile_rule
+from duetime.cron.reading import read_fields
+from duetime.cron.zones import load_zone
+from duetime.schedules.grace import server_window
+from duetime.schedules.ids import action_id
+
+OVERLAPS: dict[Overlap, ScheduleOverlapPolicy] = {
+    "skip": ScheduleOverlapPolicy.SKIP,
+    "queue_one": ScheduleOverlapPolicy.BUFFER_ONE,
+    "queue_all": ScheduleOverlapPolicy.BUFFER_ALL,
+    "allow": ScheduleOverlapPolicy.ALLOW_ALL,
+    "cancel_running": ScheduleOverlapPolicy.CANCEL_OTHER,
+    "terminate_running": ScheduleOverlapPolicy.TERMINATE_OTHER,
+}
+#: The server's bound on notes.
+_NOTE_BYTES = 1000
+#: A time that is left out stays so in the server's schedule for as long as jitter may still move it.
+_SKIP_AFTER = timedelta(days=1, hours=1)
+
+
+@dataclass(frozen=True)
+class Native:
+    """What the server is told, and how long that is exact."""
+
+    schedule: Schedule
+    compiled: Compiled
+
+
+def native_of(book: Book, now: datetime) -> Native:
+    """The server's schedule for `book` as of `now`; `RuleError` when the rule cannot be compiled."""
+    spec = book.parsed
+    rule = read_fields(spec, book.id)
+    jitter = spec.jitter if spec.jitter_mode == "random" and spec.jitter else None
+    compiled = compile_rule(rule, now, jitter=jitter)
+    zone = compiled.spec.time_zone_name or "UTC"
+    left_out = [_just(skip.at, zone) for skip in book.skips if skip.at > now - _SKIP_AFTER]
+    compiled.spec.skip = [*compiled.spec.skip, *left_out]
+    schedule = Schedule(
+        action=_action(book),
+        spec=compiled.spec,
+        policy=SchedulePolicy(
+            overlap=OVERLAPS[spec.overlap],
+            catchup_window=server_window(spec, rule, now),
+            pause_on_failure=spec.pause_on_failure,
+        ),
+        state=ScheduleState(
+            note=_note(book),
+            paused=book.pause is not None,
+            limited_actions=book.runs_left is not None,
+            remaining_actions=book.runs_left or 0,
+        ),
+    )
+    return Native(schedule, compiled)
+
+
+def job_of(book: Book) -> dict[str, Any]:
+    """The input of every run: the job, which a stable jitter moves by the same span each time."""
+    spec = book.parsed
+    if spec.jitter_mode == "stable" and spec.jitter:
+        offset = spread_offset(book.id, spec.jitter)
+        return book.job | {"delay": format_duration(offset)}
+    return book.job
+
+
+def made_by(book: Book, **more: Any) -> dict[str, Any]:
+    """The memo of every run."""
+    return {MADE_BY: {"schedule": book.id, "revision": book.revision, "applied": book.applied, **more}}
+
+
+def _action(book: Book) -> ScheduleActionStartWorkflow:
+    job = JobSpec.model_validate(book.job)
+    found = attributes.of_job(job, book.created_at).search_attributes
+    return ScheduleActionStartWorkflow(
+        JOB,
+        job_of(book),
+        id=action_id(book.id),
+        task_queue=ORCHESTRATION_QUEUE,
+        # When a run is due is the one thing that the template cannot say.
+        typed_search_attributes=TypedSearchAttributes(
+            [pair for pair in found if pair.key != attributes.DUE_AT]
+        ),
+        memo=made_by(book),
+        priority=Priority(priority_key=job.priority),
+        static_summary=job.kind,
+    )
+
+
+def _note(book: Book) -> str:
+    """For the Web UI: the rule in words, what its owner noted, and why it is paused."""
+    said = [book.in_words, book.parsed.note]
+    if pause := book.pause:
+        said.append(f"paused by {pause.by}: {pause.reason}")
+    text = " — ".join(filter(None, said))
+    return text.encode()[:_NOTE_BYTES].decode("utf-8", "ignore")
+
+
+def _just(instant: datetime, zone: str) -> ScheduleCalendarSpec:
+    """The one second of `instant` on the clocks of `zone`, which is how the server matches what it leaves out."""
+    wall = instant.astimezone(load_zone(zone))
+    return ScheduleCalendarSpec(
+        second=(ScheduleRange(wall.second),),
+        minute=(ScheduleRange(wall.minute),),
+        hour=(ScheduleRange(wall.hour),),
+        day_of_month=(ScheduleRange(wall.day),),
+        month=(ScheduleRange(wall.month),),
+        year=(ScheduleRange(wall.year),),
+    )

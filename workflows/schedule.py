@@ -1,0 +1,377 @@
+"""The one writer of a schedule: an entity that takes its commands one after the other and holds the server to them.
+
+The server loses commands that reach a schedule together (they are signals, of which it keeps one), keeps no account of
+what a schedule was, and forgets one whose times are used up. So every command goes through here; what there is to know
+is in the memo, where it is read with no worker alive.
+"""
+
+import asyncio
+import contextlib
+from datetime import datetime, timedelta
+from typing import Any
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, ApplicationError
+
+with workflow.unsafe.imports_passed_through():
+    from duetime.contracts.instants import parse_instant
+    from duetime.contracts.schedule_book import BOOK, SCHEDULE, SPEC, Backfill, Book, Put
+    from duetime.schedules import changes
+    from duetime.schedules.ids import by_hand_id
+    from workflows import schedule_server as server
+    from workflows.schedule_commands import (
+        BackfillCommand,
+        PauseCommand,
+        ResumeCommand,
+        SkipCommand,
+        TriggerCommand,
+        refuse,
+    )
+
+#: How long an entity that nobody puts anything into waits.
+_EMPTY = timedelta(minutes=1)
+#: Between two looks at a schedule about which nothing is heard.
+_LOOK = timedelta(hours=1)
+#: After an edit, until it is plain what the server started.
+_SETTLED = timedelta(seconds=2)
+_SOON = timedelta(seconds=15)
+#: Events of a history that make a fresh one worth while; every command is some.
+_EVENTS = 1_000
+
+
+@workflow.defn(name=SCHEDULE)
+class ScheduleWorkflow:
+    """State is one `Book`, handed from run to run."""
+
+    @workflow.init
+    def __init__(self, book: dict[str, Any] | None = None) -> None:
+        self._book = Book.model_validate(book) if book else None
+        self._published: dict[str, Any] = {}
+        self._lock = asyncio.Lock()
+        self._check = False
+        self._dirty = False
+        self._next_look = workflow.now() + _LOOK * (0.5 + workflow.random().random() / 2)
+        self._again_at: datetime | None = None
+        self._filling: asyncio.Task[None] | None = None
+
+    @workflow.run
+    async def run(self, book: dict[str, Any] | None = None) -> dict[str, Any]:
+        with contextlib.suppress(TimeoutError):
+            await workflow.wait_condition(lambda: self._book is not None, timeout=_EMPTY)
+        while True:
+            while self._lives:
+                await self._live()
+            await workflow.wait_condition(workflow.all_handlers_finished)
+            if not self._lives:  # else it was put again just now
+                return {"revision": self._book.revision if self._book else 0}
+
+    async def _live(self) -> None:
+        self._fill()
+        with contextlib.suppress(TimeoutError):
+            await workflow.wait_condition(self._is_awake, timeout=self._until_next())
+        if self._is_long() and not self._is_due():
+            await self._start_over()
+        if self._lives:
+            await self._look_after()
+
+    # -- commands -----------------------------------------------------------------------------------------
+
+    @workflow.update(name="put")
+    async def put(self, command: dict[str, Any]) -> dict[str, Any]:
+        """Creates or replaces: `{"revision", "created", "changed"}`."""
+        put = Put.model_validate(command)
+        async with self._lock:
+            there = self._book if self._book is not None and not self._book.deleted else None
+            if put.expect is not None and put.expect != (there.revision if there else 0):
+                raise refuse("StaleRevision", f"the revision is {there.revision if there else 0}", there)
+            if there is None:
+                await self._write(changes.created(put, workflow.now()))
+                return {"revision": 1, "created": True, "changed": True}
+            if put.spec == there.spec and put.job == there.job:
+                return {"revision": there.revision, "created": False, "changed": False}
+            there = await self._adopt(there)
+            await self._write(changes.replaced(there, put, workflow.now()))
+            return {"revision": self._here.revision, "created": False, "changed": True}
+
+    @put.validator
+    def _can_put(self, command: dict[str, Any]) -> None:
+        Put.model_validate(command).model_dump()
+
+    @workflow.update(name="pause")
+    async def pause(self, command: dict[str, Any]) -> dict[str, Any]:
+        """Nothing starts by the rule until it is resumed; repeated, it changes the reason and the end."""
+        wanted = PauseCommand.model_validate(command)
+        async with self._lock:
+            book = await self._adopt(self._there)
+            await self._write(changes.paused(book, wanted.span(workflow.now())))
+            return self._answer()
+
+    @workflow.update(name="resume")
+    async def resume(self, command: dict[str, Any]) -> dict[str, Any]:
+        """The rule starts runs again; what came in the pause is made up when that is asked for."""
+        wanted = ResumeCommand.model_validate(command)
+        async with self._lock:
+            book = await self._adopt(self._there)
+            pause, now = book.pause, workflow.now()
+            if pause is None:
+                return self._answer()
+            book = changes.resumed(book, now)
+            if wanted.missed == "run":
+                backfill = wanted.backfill(pause, book.parsed.overlap, now, str(workflow.uuid4()))
+                book = changes.with_backfill(book, backfill)
+            await self._write(book)
+            return self._answer()
+
+    @workflow.update(name="skip")
+    async def skip(self, command: dict[str, Any]) -> dict[str, Any]:
+        """Leaves one time to come out."""
+        wanted = SkipCommand.model_validate(command)
+        async with self._lock:
+            book = await self._adopt(self._there)
+            if wanted.at <= workflow.now():
+                raise refuse("TooLate", "that time has come already", book)
+            if all(wanted.at != skip.at for skip in book.skips):
+                await self._write(changes.skipping(book, wanted.skip()))
+            return self._answer()
+
+    @workflow.update(name="trigger")
+    async def trigger(self, command: dict[str, Any]) -> dict[str, Any]:
+        """A run now: `{"job_id", "state"}`; refused when a run is in its way and the policy skips."""
+        wanted = TriggerCommand.model_validate(command)
+        overlap = wanted.overlap or self._there.parsed.overlap
+        if overlap == "allow":
+            return await self._start_by_hand()
+        async with self._lock:
+            book = self._there
+            nominal = await server.pick(book)
+            told = await server.trigger(book, nominal, overlap)
+            counted = book.counted.model_copy(update={"triggered": book.counted.triggered + 1})
+            started = told["state"] != "skipped"
+            self._keep(
+                self._here.model_copy(
+                    update={
+                        "triggered_at": parse_instant(nominal),
+                        "counted": counted if started else book.counted,
+                    }
+                )
+            )
+            if not started:
+                raise ApplicationError(
+                    "a run is open", told["running"], type="Overlapped", non_retryable=True
+                )
+            return {"job_id": told["job_id"], "state": told["state"]}
+
+    @workflow.update(name="backfill")
+    async def backfill(self, command: dict[str, Any]) -> dict[str, Any]:
+        """Takes a backfill on; it goes on by itself. One that is under way already is not taken on twice."""
+        wanted = BackfillCommand.model_validate(command)
+        async with self._lock:
+            book = self._there
+            for other in book.backfills:
+                if other.finished_at is None and wanted.is_same(other):
+                    return other.model_dump(mode="json")
+            backfill = wanted.backfill(workflow.now(), str(workflow.uuid4()))
+            self._keep(changes.with_backfill(book, backfill))
+            self._fill()
+            return backfill.model_dump(mode="json")
+
+    @workflow.update(name="delete")
+    async def delete(self, expect: int | None = None) -> dict[str, Any]:
+        """No run starts any more; those that are open go on."""
+        async with self._lock:
+            book = self._there
+            if expect is not None and expect != book.revision:
+                raise refuse("StaleRevision", f"the revision is {book.revision}", book)
+            await server.remove(book)
+            self._book = book.model_copy(update={"deleted": True})
+            return self._answer()
+
+    @workflow.signal(name="check")
+    def check(self) -> None:
+        """The server may have been away: look for missed times."""
+        self._check = True
+
+    # -- the book -----------------------------------------------------------------------------------------
+
+    @property
+    def _lives(self) -> bool:
+        return self._book is not None and not self._book.deleted
+
+    @property
+    def _here(self) -> Book:
+        assert self._book is not None
+        return self._book
+
+    @property
+    def _there(self) -> Book:
+        """The book for a command; refused when there is none."""
+        if self._book is None or self._book.deleted:
+            raise refuse("NotThere", "there is no such schedule", None)
+        return self._book
+
+    def _answer(self) -> dict[str, Any]:
+        return {"revision": self._here.revision}
+
+    def _keep(self, book: Book) -> None:
+        self._book = book
+        told = {SPEC: {"spec": book.spec, "job": book.job}}
+        told[BOOK] = {k: v for k, v in book.compact().items() if k not in ("spec", "job")}
+        news = {name: value for name, value in told.items() if self._published.get(name) != value}
+        if news:
+            workflow.upsert_memo(news)
+            self._published |= news
+
+    async def _adopt(self, book: Book) -> Book:
+        return changes.adopted(book, await server.look(book), workflow.now())
+
+    async def _write(self, book: Book) -> None:
+        """Makes the server's schedule what `book` says, and that the book; the old one stays when it cannot be."""
+        # Never that of an earlier schedule of this id, of which something may be left.
+        by_the_clock = int(workflow.now().timestamp() * 1000)
+        number = max(by_the_clock, (self._book.applied if self._book else 0) + 1)
+        book = book.model_copy(update={"applied": number})
+        try:
+            applied, near = await server.apply(book)
+        except ActivityError:
+            if self._book is not None:
+                self._book = self._book.model_copy(update={"applied": number})
+                self._dirty = True
+            raise
+        self._dirty = False
+        self._keep(changes.edited(applied, workflow.now()) if near else applied)
+
+    # -- by itself ----------------------------------------------------------------------------------------
+
+    def _due_times(self) -> list[datetime]:
+        book = self._here
+        until = book.pause.until if book.pause else None
+        edits = [at + _settling(book) for at in book.edits]
+        return [at for at in (until, book.renew_at, self._next_look, self._again_at, *edits) if at]
+
+    def _is_due(self) -> bool:
+        return self._check or self._dirty or min(self._due_times()) <= workflow.now()
+
+    def _is_long(self) -> bool:
+        info = workflow.info()
+        return info.is_continue_as_new_suggested() or info.get_current_history_length() > _EVENTS
+
+    def _is_awake(self) -> bool:
+        return self._here.deleted or self._is_due() or self._is_long()
+
+    def _until_next(self) -> timedelta:
+        return max(min(self._due_times()) - workflow.now(), timedelta(seconds=1))
+
+    async def _start_over(self) -> None:
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        if self._lives:
+            workflow.continue_as_new(self._here.compact(), memo=dict(workflow.memo()))
+
+    async def _look_after(self) -> None:
+        """Whatever is due. What fails is tried again soon: nobody waits for it."""
+        now, self._check = workflow.now(), False
+        self._next_look, self._again_at = now + _LOOK, None
+        try:
+            await self._mend(now)
+            for edit in [at for at in self._here.edits if at + _settling(self._here) <= now]:
+                await self._make_up((await server.judge(self._here, edit))["times"])
+                self._keep(
+                    self._here.model_copy(update={"edits": [e for e in self._here.edits if e != edit]})
+                )
+            await self._catch_up()
+        except ActivityError as error:
+            workflow.logger.warning("the schedule cannot be looked after now: %s", error.cause)
+            self._again_at = workflow.now() + _SOON
+
+    async def _mend(self, now: datetime) -> None:
+        """Adopts what the server did, and writes its schedule again when time has made that necessary."""
+        async with self._lock:
+            if self._here.deleted:
+                return
+            seen = await server.look(self._here)
+            book = changes.adopted(self._here, seen, now)
+            write = self._dirty or (book.renew_at is not None and book.renew_at <= now)
+            if book.pause is not None and book.pause.until is not None and book.pause.until <= now:
+                book, write = changes.resumed(book, now), True
+            if seen.exists and seen.zones_version != book.zones_version:
+                write = True
+            if write:
+                await self._write(book)
+            else:
+                paused = seen.paused if seen.exists else book.applied_paused
+                self._keep(book.model_copy(update={"applied_paused": paused}))
+
+    async def _catch_up(self) -> None:
+        book = self._here
+        if book.deleted or book.pause is not None:
+            return
+        told = await server.judge(book)
+        await self._make_up(told["times"])
+        news: dict[str, Any] = {"missed_seen": told["missed"]}
+        if "judged_until" in told:
+            news["judged_until"] = told["judged_until"]
+        self._keep(Book.model_validate(self._here.compact() | news))
+        if told["more"] or told["wait"]:
+            self._again_at = workflow.now() + _SOON
+
+    async def _make_up(self, times: list[str]) -> None:
+        for portion in server.portions(times):
+            async with self._lock:
+                if self._here.deleted:
+                    return
+                book = await self._adopt(self._here)
+                if book.runs_left is not None:
+                    portion = portion[: book.runs_left]
+                if not portion:
+                    return
+                await server.make_up(book, portion)
+                made_up = len(portion)
+                news: dict[str, Any] = {
+                    "counted": book.counted.model_copy(update={"made_up": book.counted.made_up + made_up})
+                }
+                if book.runs_left is None:
+                    self._keep(book.model_copy(update=news))
+                    continue
+                news |= {"runs_used": book.runs_used + made_up, "runs_left": book.runs_left - made_up}
+                await self._write(book.model_copy(update=news))
+
+    # -- runs of our own ----------------------------------------------------------------------------------
+
+    async def _start_by_hand(self) -> dict[str, Any]:
+        book = self._there
+        job_id = by_hand_id(book.id, workflow.uuid4().hex)
+        await server.start(book, job_id, workflow.now().replace(microsecond=0).isoformat())
+        here = self._here
+        counted = here.counted.model_copy(update={"triggered": here.counted.triggered + 1})
+        self._keep(here.model_copy(update={"counted": counted}))
+        return {"job_id": job_id, "state": "started"}
+
+    def _fill(self) -> None:
+        """Goes on with the backfills, one after the other, beside everything else."""
+        if (self._filling is None or self._filling.done()) and self._next_backfill() is not None:
+            self._filling = asyncio.create_task(self._fill_all())
+
+    def _next_backfill(self) -> Backfill | None:
+        return next((one for one in self._here.backfills if one.finished_at is None), None)
+
+    async def _fill_all(self) -> None:
+        while not self._here.deleted and (backfill := self._next_backfill()) is not None:
+            told = await server.backfill(self._here, backfill)
+            news: dict[str, Any] = {
+                "cursor": told["cursor"],
+                "started": backfill.started + told["started"],
+                "left": backfill.left + told["left"],
+                "finished_at": workflow.now().isoformat() if told["done"] else None,
+            }
+            book = changes.with_backfill(
+                self._here, Backfill.model_validate(backfill.model_dump(mode="json") | news)
+            )
+            counted = book.counted.model_copy(
+                update={"backfilled": book.counted.backfilled + told["started"]}
+            )
+            self._keep(book.model_copy(update={"counted": counted}))
+
+
+def _settling(book: Book) -> timedelta:
+    """After an edit: how long what the server started before may take to show."""
+    spec = book.parsed
+    return _SETTLED + (spec.jitter if spec.jitter_mode == "random" else timedelta(0))
