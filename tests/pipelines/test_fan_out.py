@@ -100,18 +100,23 @@ async def test_one_failed_item_ends_the_others_when_the_pipeline_says_so(
     assert log.began == ["each~0"]
 
 
-@pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        ({"a": 1}, "came to an object; it must be a list"),
-        (None, "came to null; it must be a list"),
-        ([0] * 10_001, "has 10,001 items; at most 10,000"),
-    ],
-)
-async def test_what_is_no_list_says_so(value: Any, said: str, pipelines: Pipelines) -> None:
-    handle = await pipelines.start({"list": giving(value), "each": each({"$result": "list"})})
-    assert (await ended(handle)).marks == "sf"
-    assert said in (await faults(handle))["each"]["message"]
+NO_LISTS: list[tuple[Any, str]] = [
+    ({"a": 1}, "came to an object; it must be a list"),
+    (None, "came to null; it must be a list"),
+    ([0] * 10_001, "has 10,001 items; at most 10,000"),
+]
+
+
+async def test_what_is_no_list_says_so(pipelines: Pipelines) -> None:
+    jobs: dict[str, dict[str, Any]] = {}
+    for index, (value, _) in enumerate(NO_LISTS):
+        jobs |= {f"list{index}": giving(value), f"each{index}": each({"$result": f"list{index}"})}
+        jobs[f"each{index}"]["needs"] = [f"list{index}"]
+    handle = await pipelines.start(jobs)
+    assert (await ended(handle)).marks == "sf" * len(NO_LISTS)
+    told = await faults(handle)
+    for index, (_, said) in enumerate(NO_LISTS):
+        assert said in told[f"each{index}"]["message"]
 
 
 async def test_results_too_large_together_fail_what_refers_to_them_alone(
