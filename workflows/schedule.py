@@ -67,11 +67,15 @@ class ScheduleWorkflow:
 
     async def _live(self) -> None:
         self._fill()
+        due = self._due_at()
         with contextlib.suppress(TimeoutError):
-            await workflow.wait_condition(self._is_awake, timeout=self._until_next())
+            await workflow.wait_condition(
+                lambda: self._is_awake() or self._due_at() != due,
+                timeout=max(due - workflow.now(), timedelta(seconds=1)),
+            )
         if self._is_long() and not self._is_due():
             await self._start_over()
-        if self._lives:
+        if self._lives and self._is_due():
             await self._look_after()
 
     # -- commands -----------------------------------------------------------------------------------------
@@ -88,6 +92,8 @@ class ScheduleWorkflow:
                 await self._write(changes.created(put, workflow.now()))
                 return {"revision": 1, "created": True, "changed": True}
             if put.spec == there.spec and put.job == there.job:
+                if not (await server.look(there)).exists:
+                    await self._write(there)
                 return {"revision": there.revision, "created": False, "changed": False}
             there = await self._adopt(there)
             await self._write(changes.replaced(there, put, workflow.now()))
@@ -120,6 +126,7 @@ class ScheduleWorkflow:
                 backfill = wanted.backfill(pause, book.parsed.overlap, now, str(workflow.uuid4()))
                 book = changes.with_backfill(book, backfill)
             await self._write(book)
+            self._fill()
             return self._answer()
 
     @workflow.update(name="skip")
@@ -242,14 +249,15 @@ class ScheduleWorkflow:
 
     # -- by itself ----------------------------------------------------------------------------------------
 
-    def _due_times(self) -> list[datetime]:
+    def _due_at(self) -> datetime:
+        """When there is something to look after next."""
         book = self._here
         until = book.pause.until if book.pause else None
         edits = [at + _settling(book) for at in book.edits]
-        return [at for at in (until, book.renew_at, self._next_look, self._again_at, *edits) if at]
+        return min(at for at in (until, book.renew_at, self._next_look, self._again_at, *edits) if at)
 
     def _is_due(self) -> bool:
-        return self._check or self._dirty or min(self._due_times()) <= workflow.now()
+        return self._check or self._dirty or self._due_at() <= workflow.now()
 
     def _is_long(self) -> bool:
         info = workflow.info()
@@ -257,9 +265,6 @@ class ScheduleWorkflow:
 
     def _is_awake(self) -> bool:
         return self._here.deleted or self._is_due() or self._is_long()
-
-    def _until_next(self) -> timedelta:
-        return max(min(self._due_times()) - workflow.now(), timedelta(seconds=1))
 
     async def _start_over(self) -> None:
         await workflow.wait_condition(workflow.all_handlers_finished)
