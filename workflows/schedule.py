@@ -51,7 +51,6 @@ class ScheduleWorkflow:
         self._check = False
         self._dirty = False
         self._next_look = workflow.now() + _LOOK * (0.5 + workflow.random().random() / 2)
-        self._again_at: datetime | None = None
         self._filling: asyncio.Task[None] | None = None
 
     @workflow.run
@@ -254,7 +253,7 @@ class ScheduleWorkflow:
         book = self._here
         until = book.pause.until if book.pause else None
         edits = [at + _settling(book) for at in book.edits]
-        return min(at for at in (until, book.renew_at, self._next_look, self._again_at, *edits) if at)
+        return min(at for at in (until, book.renew_at, self._next_look, book.look_at, *edits) if at)
 
     def _is_due(self) -> bool:
         return self._check or self._dirty or self._due_at() <= workflow.now()
@@ -274,7 +273,8 @@ class ScheduleWorkflow:
     async def _look_after(self) -> None:
         """Whatever is due. What fails is tried again soon: nobody waits for it."""
         now, self._check = workflow.now(), False
-        self._next_look, self._again_at = now + _LOOK, None
+        self._next_look = now + _LOOK
+        self._keep(self._here.model_copy(update={"look_at": None}))
         try:
             await self._mend(now)
             for edit in [at for at in self._here.edits if at + _settling(self._here) <= now]:
@@ -285,7 +285,7 @@ class ScheduleWorkflow:
             await self._catch_up()
         except ActivityError as error:
             workflow.logger.warning("the schedule cannot be looked after now: %s", error.cause)
-            self._again_at = workflow.now() + _SOON
+            self._keep(self._here.model_copy(update={"look_at": workflow.now() + _SOON}))
 
     async def _mend(self, now: datetime) -> None:
         """Adopts what the server did, and writes its schedule again when time has made that necessary."""
@@ -311,12 +311,13 @@ class ScheduleWorkflow:
             return
         told = await server.judge(book)
         await self._make_up(told["times"])
-        news: dict[str, Any] = {"missed_seen": told["missed"]}
-        if "judged_until" in told:
-            news["judged_until"] = told["judged_until"]
-        self._keep(Book.model_validate(self._here.compact() | news))
+        looked_at, until = parse_instant(told["looked_at"]), parse_instant(told["judged_until"])
         if told["more"] or told["wait"]:
-            self._again_at = workflow.now() + _SOON
+            at = workflow.now() + (_SOON if told["wait"] else timedelta(seconds=1))
+            self._keep(self._here.model_copy(update={"judged_until": until, "look_at": at}))
+            return
+        settles = timedelta(seconds=told["settles"])
+        self._keep(changes.judged(self._here, until, told["missed"], looked_at, settles))
 
     async def _make_up(self, times: list[str]) -> None:
         for portion in server.portions(times):
