@@ -24,6 +24,7 @@ from duetime.schedules.missed import Run
 from duetime.schedules.times import upcoming
 
 _NEXT = 10
+_GONE = "somebody deleted this schedule on the Temporal server: nothing starts until it is put again"
 
 
 def view_of(
@@ -37,10 +38,11 @@ def view_of(
     """The schedule as it is answered."""
     book = _with_pause_of_failure(book, server, runs, now)
     rule = read_fields(book.parsed, book.id)
-    counted = book.counted
+    counted, state = book.counted, state_of(book, now)
+    gone = not server.exists and state is not ScheduleState.FINISHED
     return ScheduleView(
         id=book.id,
-        state=state_of(book, now),
+        state=state,
         revision=book.revision,
         spec=book.spec,
         in_words=book.in_words,
@@ -68,7 +70,7 @@ def view_of(
         backfills=[backfill_view(backfill) for backfill in reversed(book.backfills)],
         runs_left=book.runs_left,
         exact_until=book.exact_until,
-        warnings=list(rule.warnings),
+        warnings=[*rule.warnings, *([_GONE] if gone else [])],
         links=links,
     )
 

@@ -30,6 +30,7 @@ from duetime.client.fields import (
     wire,
 )
 from duetime.client.operations import OperationCalls
+from duetime.client.pipelines import Pipelines
 from duetime.client.queues import QueueCalls
 from duetime.client.schedules import Schedules
 from duetime.client.sender import Sender
@@ -89,6 +90,8 @@ class Client(OperationCalls, QueueCalls):
         #: Recurring rules.
         self.schedules = Schedules(self._sender)
         self._listener = Listener(address.url, self._connections, patience)
+        #: Pipelines: `await client.pipelines.submit({…})`.
+        self.pipelines = Pipelines(self._sender, self._listener)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.url!r})"
@@ -219,8 +222,10 @@ class Client(OperationCalls, QueueCalls):
         query = query_of({**filters, "limit": limit, "cursor": cursor})
         return read(JobPage, await self._sender.send(Call("GET", "/v1/jobs", query=query)))
 
-    async def count(self, *, by: Literal["state"] | None = None, **filters: Unpack[Filters]) -> JobCounts:
-        """How many jobs the filters hold, in all or by state."""
+    async def count(
+        self, *, by: Literal["state", "error"] | None = None, **filters: Unpack[Filters]
+    ) -> JobCounts:
+        """How many jobs the filters hold, in all or by state; or of those that failed or expired, by type of error."""
         query = query_of({**filters, "by": by})
         return read(JobCounts, await self._sender.send(Call("GET", "/v1/jobs:count", query=query)))
 

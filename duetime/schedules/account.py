@@ -8,8 +8,7 @@ from itertools import islice
 from duetime.contracts.schedule_book import Book, Server
 from duetime.contracts.schedule_view import Occurrence, OccurrenceState
 from duetime.cron.fires import Fire
-from duetime.cron.reading import read_fields
-from duetime.schedules.grace import grace_of
+from duetime.schedules.grace import LONGEST
 from duetime.schedules.ids import run_id
 from duetime.schedules.missed import SLACK, Run, blocking
 from duetime.schedules.times import pause_at, rule_times
@@ -38,7 +37,7 @@ def account(seen: Seen, since: datetime, until: datetime, most: int) -> list[Occ
 
 def _rows(seen: Seen, after: datetime, until: datetime) -> Iterator[Occurrence]:
     book, spec = seen.book, seen.book.parsed
-    settled = seen.now - grace_of(spec, read_fields(spec, book.id), seen.now) - SLACK
+    settled = seen.now - min(timedelta(seconds=book.server_window), LONGEST) - SLACK
     if spec.jitter_mode == "random":
         settled -= spec.jitter
     by_id: dict[str, Run] = {}

@@ -13,7 +13,7 @@ from temporalio.client import (
     ScheduleRange,
     ScheduleState,
 )
-from temporalio.common import Priority, TypedSearchAttributes
+from temporalio.common import TypedSearchAttributes
 
 from duetime import attributes
 from duetime.contracts.duration import format_duration
@@ -26,6 +26,7 @@ from duetime.cron.reading import read_fields
 from duetime.cron.zones import load_zone
 from duetime.schedules.grace import server_window
 from duetime.schedules.ids import action_id
+from duetime.starting import priority_of
 
 OVERLAPS: dict[Overlap, ScheduleOverlapPolicy] = {
     "skip": ScheduleOverlapPolicy.SKIP,
@@ -47,6 +48,8 @@ class Native:
 
     schedule: Schedule
     compiled: Compiled
+    #: How late the server may start a run by itself.
+    window: timedelta
 
 
 def native_of(book: Book, now: datetime) -> Native:
@@ -58,12 +61,13 @@ def native_of(book: Book, now: datetime) -> Native:
     zone = compiled.spec.time_zone_name or "UTC"
     left_out = [_just(skip.at, zone) for skip in book.skips if skip.at > now - _SKIP_AFTER]
     compiled.spec.skip = [*compiled.spec.skip, *left_out]
+    window = server_window(spec, rule, now)
     schedule = Schedule(
         action=_action(book),
         spec=compiled.spec,
         policy=SchedulePolicy(
             overlap=OVERLAPS[spec.overlap],
-            catchup_window=server_window(spec, rule, now),
+            catchup_window=window,
             pause_on_failure=spec.pause_on_failure,
         ),
         state=ScheduleState(
@@ -73,7 +77,7 @@ def native_of(book: Book, now: datetime) -> Native:
             remaining_actions=book.runs_left or 0,
         ),
     )
-    return Native(schedule, compiled)
+    return Native(schedule, compiled, window)
 
 
 def job_of(book: Book) -> dict[str, Any]:
@@ -103,7 +107,7 @@ def _action(book: Book) -> ScheduleActionStartWorkflow:
             [pair for pair in found if pair.key != attributes.DUE_AT]
         ),
         memo=made_by(book),
-        priority=Priority(priority_key=job.priority),
+        priority=priority_of(job),
         static_summary=job.kind,
     )
 

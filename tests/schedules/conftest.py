@@ -19,7 +19,7 @@ from duetime.engine import EmbeddedEngine
 from duetime.worker import Worker
 from tests.api.caller import Answer
 from tests.api.conftest import calling, settings
-from tests.api.stage import HANDLERS, STAGE
+from tests.api.stage import HANDLERS, STAGE, Stage
 from tests.support.waiting import eventually
 
 Json = dict[str, Any]
@@ -139,3 +139,8 @@ async def worker(client: Client, queue: str) -> AsyncIterator[Worker]:
     async with Worker(client, HANDLERS, queues=[queue]) as running:
         yield running
         await STAGE.release_all()
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return STAGE

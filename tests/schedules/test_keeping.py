@@ -1,13 +1,20 @@
 """Creating, replacing, reading, listing and deleting."""
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 import httpx2
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 from temporalio.api.workflowservice.v1 import ListScheduleMatchingTimesRequest
-from temporalio.client import Client
+from temporalio.client import (
+    Client,
+    Schedule,
+    ScheduleActionStartWorkflow,
+    ScheduleIntervalSpec,
+    ScheduleSpec,
+)
 
 from tests.api.caller import faults, problem
 from tests.schedules.conftest import Scheduler
@@ -210,3 +217,23 @@ async def test_the_web_ui_shows_the_rule_in_words(schedule: Scheduler, client: C
     await schedule.made(cron="0 2 * * *", note="for the board")
     described = await client.get_schedule_handle(schedule.id).describe()
     assert described.schedule.state.note == "At 02:00 every day, UTC — for the board"
+
+
+async def test_one_that_somebody_deleted_on_the_server_says_so_and_comes_back(
+    schedule: Scheduler, client: Client
+) -> None:
+    await schedule.made(cron="0 2 * * *")
+    await client.get_schedule_handle(schedule.id).delete()
+    assert "deleted" in (await schedule.get())["warnings"][0]
+    await schedule.made(cron="0 2 * * *")
+    assert (await client.get_schedule_handle(schedule.id).describe()).info.next_action_times
+
+
+async def test_a_schedule_that_is_not_ours_is_left_alone(schedule: Scheduler, client: Client) -> None:
+    action = ScheduleActionStartWorkflow("Other", id="other", task_queue="other")
+    theirs = await client.create_schedule(
+        schedule.id, Schedule(action, ScheduleSpec(intervals=[ScheduleIntervalSpec(timedelta(days=1))]))
+    )
+    problem(await schedule.put(cron="0 2 * * *"), 409, "id-in-use")
+    problem(await schedule.http.get(schedule.path), 404, "not-found")
+    await theirs.delete()
