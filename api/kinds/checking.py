@@ -51,8 +51,6 @@ class KindCheck:
 
     async def check_job(self, job: JobSpec, caller: Caller) -> tuple[JobSpec, list[str]]:
         """The same for a job that is not submitted now."""
-<<<<<<< HEAD
-=======
         judged = await self.judge(job, caller)
         if judged.faults:
             raise invalid(judged.faults)
@@ -61,7 +59,6 @@ class KindCheck:
     async def judge(self, job: Spec, caller: Caller) -> Judged[Spec]:
         """The same for a job alone, with its faults told and not raised."""
         faults: list[Fault] = []
->>>>>>> main
         warnings: list[str] = []
         known = await self._registry.ask(lambda: self._known.kind(job.kind, job.queue))
         entries = _seen(self._known.remembered(job.kind) if known is None else known, caller)

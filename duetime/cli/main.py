@@ -12,11 +12,7 @@ import typer
 from typer.exceptions import Abort, TyperException
 from typer.exceptions import Exit as TyperExit
 
-<<<<<<< HEAD
-from duetime.cli import commands, many, reading, schedules, service, submit, worker
-=======
-from duetime.cli import commands, many, pipelines, reading, service, submit, worker
->>>>>>> main
+from duetime.cli import commands, many, pipelines, reading, schedules, service, submit, worker
 from duetime.cli.context import Connection, complain
 from duetime.cli.exits import Exit, ReaderGone, code_of, lines_of
 from duetime.errors import DuetimeError

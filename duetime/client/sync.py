@@ -10,13 +10,9 @@ from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack
 
 from duetime.client.client import Client, Options
-<<<<<<< HEAD
-from duetime.client.portal import Portal, items_of
-from duetime.client.sync_schedules import SyncSchedules
-=======
 from duetime.client.pipelines import Pipelines
 from duetime.client.portal import Portal
->>>>>>> main
+from duetime.client.schedules import Schedules
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -54,10 +50,6 @@ def _each(
     """The items of `method`, each waited for when it is wanted."""
 
     @wraps(method)
-<<<<<<< HEAD
-    def call(self: "SyncClient", /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
-        return items_of(self._portal, method(self._client, *args, **kwargs))
-=======
     def call(self: _Face[C], /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
         items = method(self._client, *args, **kwargs)
         try:
@@ -69,14 +61,10 @@ def _each(
                 yield item
         finally:
             self._portal.call(_close(items))
->>>>>>> main
 
     return call
 
 
-<<<<<<< HEAD
-class SyncClient:
-=======
 async def _next(items: AsyncGenerator[T, None]) -> T:
     return await anext(items)
 
@@ -100,8 +88,26 @@ class SyncPipelines(_Face[Pipelines]):
     retry = _now(Pipelines.retry)
 
 
+class SyncSchedules(_Face[Schedules]):
+    """`Schedules` for code without asyncio: `SyncClient.schedules`."""
+
+    put = _now(Schedules.put)
+    get = _now(Schedules.get)
+    delete = _now(Schedules.delete)
+    page = _now(Schedules.page)
+    list = _each(Schedules.list)
+    apply = _now(Schedules.apply)
+    preview = _now(Schedules.preview)
+    forecast = _now(Schedules.forecast)
+    occurrences = _each(Schedules.occurrences)
+    pause = _now(Schedules.pause)
+    resume = _now(Schedules.resume)
+    trigger = _now(Schedules.trigger)
+    skip = _now(Schedules.skip)
+    backfill = _now(Schedules.backfill)
+
+
 class SyncClient(_Face[Client]):
->>>>>>> main
     """`Client` for code without asyncio: the same arguments, methods, answers and exceptions.
 
     Safe to share between threads, and between processes that fork after it was made. Close it, or use it as a context.
@@ -111,15 +117,9 @@ class SyncClient(_Face[Client]):
     """
 
     def __init__(self, url: str | None = None, **options: Unpack[Options]) -> None:
-<<<<<<< HEAD
-        self._client = Client(url, **options)
-        self._portal = Portal("duetime-client")
-        #: Recurring rules.
-        self.schedules = SyncSchedules(self._client.schedules, self._portal)
-=======
         super().__init__(Client(url, **options), Portal("duetime-client"))
         self.pipelines = SyncPipelines(self._client.pipelines, self._portal)
->>>>>>> main
+        self.schedules = SyncSchedules(self._client.schedules, self._portal)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._client.url!r})"

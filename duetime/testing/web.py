@@ -26,6 +26,10 @@ from duetime.testing import listing
 if TYPE_CHECKING:
     from duetime.testing.fake import FakeDuetime
 
+_NO_SCHEDULES = (
+    "FakeDuetime keeps no schedules: test the handlers of their jobs here, what a rule does with "
+    "`duetime.cron`, and the whole on a real Duetime (the fixture `duetime_service`)"
+)
 _NO_PIPELINES = (
     "FakeDuetime runs no pipelines: test their handlers one by one here, and the whole on a real Duetime "
     "(the fixture `duetime_service`)"
@@ -48,15 +52,12 @@ class Web(httpx2.AsyncBaseTransport):
                 if match and method == request.method:
                     job_id = unquote(match["id"]) if "id" in match.groupdict() else ""
                     return await route(self, request, job_id)
-<<<<<<< HEAD
-            detail = f"the fake has no {request.method} {request.url.path}; try that on a real API"
-            raise problem_error(501, "not-in-the-fake", "Not in the fake", detail)
-=======
+            if request.url.path.startswith("/v1/schedules"):
+                raise problem_error(501, "not-built", "Not built", _NO_SCHEDULES)
             if request.url.path.startswith("/v1/pipelines"):
                 raise problem_error(501, "not-built", "Not built", _NO_PIPELINES)
             detail = f"the fake has no {request.method} {request.url.path}"
             raise problem_error(404, "not-found", "Not found", detail)
->>>>>>> main
         except ApiError as error:
             return _answer(error.status, error.problem, {"Content-Type": "application/problem+json"})
 

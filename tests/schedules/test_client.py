@@ -18,7 +18,7 @@ from duetime import Client, SyncClient
 from duetime.cli.exits import Exit
 from duetime.cli.main import app, run
 from duetime.client.schedules import Schedules
-from duetime.client.sync_schedules import SyncSchedules
+from duetime.client.sync import SyncSchedules
 from duetime.contracts.rule import RuleFields
 from duetime.contracts.schedule import ScheduleSpec
 from duetime.contracts.schedule_view import OccurrenceState, ScheduleState
@@ -138,7 +138,7 @@ async def test_the_client_without_asyncio_is_the_same(address: str) -> None:
 
 async def test_the_fake_says_that_it_keeps_no_schedules() -> None:
     async with FakeDuetime().client() as client:
-        with pytest.raises(ApiError, match="the fake has no") as refused:
+        with pytest.raises(ApiError, match="keeps no schedules") as refused:
             await client.schedules.get("nightly")
     assert refused.value.status == 501
 
