@@ -73,7 +73,7 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
         pipelines = app.state.pipelines = Pipelines.over(connection, ui_url, jobs)
         app.state.schedules = Schedules.over(connection, ui_url, jobs.check)
         app.state.queues = Queues.over(connection, jobs.known)
-        app.state.operations = Operations(connection, f"http://localhost:{settings.ui_port}")
+        app.state.operations = Operations(connection, ui_url)
         log.log(logging.WARNING if lock.is_for_strangers else logging.INFO, lock.describe())
         app.state.looking = asyncio.create_task(say_why_not(connection, settings.temporal))
         async with Fences(settings.ledger_address) as app.state.fences:

@@ -5,7 +5,8 @@ from duetime.client.client import Client, Options, Submitted
 from duetime.client.events import JobEvent
 from duetime.client.fields import ChangeFields, Filters, JobFields
 from duetime.client.schedules import PutSchedule, RuleInput, ScheduleFilters, Schedules
-from duetime.client.sync import SyncClient, SyncSchedules
+from duetime.client.sync import SyncClient
+from duetime.client.sync_schedules import SyncSchedules
 
 __all__ = [
     "BatchItem",

@@ -45,6 +45,11 @@ def job_path(job_id: str, rest: str = "") -> str:
     return f"/v1/jobs/{_step(job_id)}{rest}"
 
 
+def pipeline_path(pipeline_id: str, rest: str = "") -> str:
+    """The path of a pipeline."""
+    return f"/v1/pipelines/{_step(pipeline_id)}{rest}"
+
+
 def schedule_path(schedule_id: str, rest: str = "") -> str:
     """The path of a schedule. Whatever an id holds, it stays one step of the path."""
     return f"/v1/schedules/{_step(schedule_id)}{rest}"
@@ -53,11 +58,6 @@ def schedule_path(schedule_id: str, rest: str = "") -> str:
 def occurrence_path(schedule_id: str, nominal_time: str, rest: str = "") -> str:
     """The path of one time of a schedule."""
     return schedule_path(schedule_id, f"/occurrences/{_step(nominal_time)}{rest}")
-
-
-def pipeline_path(pipeline_id: str, rest: str = "") -> str:
-    """The path of a pipeline."""
-    return f"/v1/pipelines/{_step(pipeline_id)}{rest}"
 
 
 def _step(name: str) -> str:

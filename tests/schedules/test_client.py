@@ -18,7 +18,7 @@ from duetime import Client, SyncClient
 from duetime.cli.exits import Exit
 from duetime.cli.main import app, run
 from duetime.client.schedules import Schedules
-from duetime.client.sync import SyncSchedules
+from duetime.client.sync_schedules import SyncSchedules
 from duetime.contracts.rule import RuleFields
 from duetime.contracts.schedule import ScheduleSpec
 from duetime.contracts.schedule_view import OccurrenceState, ScheduleState
