@@ -5,10 +5,8 @@ from temporalio.client import Client
 
 from duetime.contracts.instants import parse_instant
 from duetime.contracts.pauses import paused_between
+from duetime.jobs.names import QUEUE_PAUSES as QUEUE_PAUSES
 from duetime.queue_limit import queue_limit
-
-#: The name of the activity.
-QUEUE_PAUSES = "duetime.queue-pauses"
 
 
 class QueuePauses:

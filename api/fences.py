@@ -13,6 +13,7 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
+from api.observe.counters import stale_token_refused
 from api.patience import PATIENCE
 from api.problems import Problem, invalid, unavailable
 from duetime.contracts.job import Contract
@@ -74,6 +75,7 @@ class Fences:
             async with asyncio.timeout(PATIENCE):
                 await self._check(resource, token)
         except StaleToken as stale:
+            stale_token_refused()
             raise _stale(stale) from None
         except (SQLAlchemyError, OSError, TimeoutError) as error:
             raise unavailable(

@@ -15,6 +15,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from duetime.contracts.explain import FAULTS, Fault, bounded, explain_one
 from duetime.contracts.json_value import JsonTooLarge
 from duetime.contracts.problem import PROBLEM_TYPE
+from duetime.contracts.record import cut
 
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 
@@ -148,7 +149,7 @@ def from_rpc(error: RPCError) -> Problem:
             detail = "the Temporal server refuses this API's credentials; its operators can mend that"
             return unavailable(detail, "temporal_refuses", retry_after=10)
         case RPCStatusCode.INVALID_ARGUMENT:
-            return Problem(422, "refused", "Refused by Temporal", error.message)
+            return Problem(422, "refused", "Refused by Temporal", cut(error.message, 500))
     return unavailable(
         "Temporal cannot be reached; the outcome may be unknown: repeat with the same id or Idempotency-Key"
     )
@@ -173,13 +174,16 @@ _TITLES = {
     403: "Not allowed",
     404: "Unknown id",
     405: "Method not allowed",
+    406: "Not acceptable",
     408: "Too slow",
     409: "Conflict of state",
     412: "Stale token",
     413: "Too large",
+    414: "URI too long",
     415: "Not JSON",
     422: "Invalid field",
     429: "Too many requests",
+    431: "Headers too large",
     503: "Temporal cannot be reached",
 }
 
@@ -222,7 +226,7 @@ def _not_allowed(request: Request) -> Problem:
     """`405` with all methods of this path, whichever route they are of."""
 
     def serves(method: str) -> bool:
-        scope = {**request.scope, "method": method}
+        scope = {**request.scope, "method": "GET" if method == "HEAD" else method}
         return any(route.matches(scope)[0] is Match.FULL for route in request.app.routes)
 
     allowed = ", ".join(method for method in _METHODS if serves(method))
@@ -243,7 +247,7 @@ def _request_faults(request: Request, error: RequestValidationError) -> list[Fau
         if place != "body":
             name = ".".join(map(str, steps))
             name = name.title() if place == "header" else name
-            fault = {"pointer": f"{place} {name}", "message": fault["message"]}
+            fault = {"pointer": cut(f"{place} {name}", 200), "message": fault["message"]}
         found.append(fault)
     return bounded(found, len(details))
 

@@ -83,6 +83,8 @@ class StrictRoute(APIRoute):
     """
 
     request_class = StrictRequest
+    #: Whether a parameter that means nothing is refused.
+    refuses_unknown = True
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         self.demand = demand_of(endpoint)
@@ -101,7 +103,8 @@ class StrictRoute(APIRoute):
 
         async def handle(request: Request) -> Response:
             strict = self.request_class(request.scope, request.receive)
-            if unknown := [name for name in strict.query_params if name not in known]:
+            unknown = [name for name in strict.query_params if name not in known]
+            if unknown and self.refuses_unknown:
                 faults: list[Fault] = [
                     {"pointer": f"query {name[:100]}", "message": _unknown(name, known)}
                     for name in unknown[:FAULTS]

@@ -21,8 +21,14 @@ class Take(Enum):
     NEW = (WorkflowIDReusePolicy.REJECT_DUPLICATE, WorkflowIDConflictPolicy.FAIL)
     #: A finished job may have it.
     AGAIN = (WorkflowIDReusePolicy.ALLOW_DUPLICATE, WorkflowIDConflictPolicy.FAIL)
-    #: Whoever has it is ended, in one step of the server.
-    REPLACE = (WorkflowIDReusePolicy.ALLOW_DUPLICATE, WorkflowIDConflictPolicy.TERMINATE_EXISTING)
+    #: The open job that has it is ended, in one step of the server. One that has succeeded meanwhile keeps it: what is
+    #: done is not done again. (One that failed does not: the server refuses to be stricter together with replacing.)
+    REPLACE = (
+        WorkflowIDReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY,
+        WorkflowIDConflictPolicy.TERMINATE_EXISTING,
+    )
+    #: Whoever has it loses it, open or finished.
+    REPLACE_ANY = (WorkflowIDReusePolicy.ALLOW_DUPLICATE, WorkflowIDConflictPolicy.TERMINATE_EXISTING)
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,16 @@ def plan_start(job: JobSpec, job_id: str, now: datetime) -> Start:
     return Start(job_id, spec, now, spec.due_at(job_id, now))
 
 
+def priority_of(spec: JobSpec) -> Priority:
+    """Whose turn it is, in the queue of the workflows as in the job's own: a flood of one tenant's starts would keep
+    another's single job from ever coming to its queue."""
+    return Priority(
+        priority_key=spec.priority,
+        fairness_key=spec.fairness_key,
+        fairness_weight=spec.fairness_weight if spec.fairness_key else None,
+    )
+
+
 async def begin(
     client: Client,
     start: Start,
@@ -73,6 +89,6 @@ async def begin(
         start_delay=start.delay,
         search_attributes=attributes.of_job(start.spec, start.due_at),
         memo=memo,
-        priority=Priority(priority_key=start.spec.priority),
+        priority=priority_of(start.spec),
         static_summary=start.spec.kind,
     )

@@ -104,7 +104,7 @@ async def start_job(
         if is_open and on_conflict == "return":
             return handle
         if is_open and on_conflict == "replace":
-            take = Take.REPLACE
+            take = Take.REPLACE_ANY if reuse_id else Take.REPLACE
         elif not is_open and reuse_id:
             take = Take.AGAIN
         else:

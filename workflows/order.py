@@ -16,9 +16,9 @@ from activities.predecessors import PREDECESSORS
 from duetime.contracts import limits
 from duetime.contracts.job import AnyJobId
 from duetime.contracts.states import State
+from duetime.jobs.names import DEPENDENT as DEPENDENT
+from duetime.jobs.names import PREDECESSOR as PREDECESSOR
 
-#: Signals: "tell me when you end" with an id, and "I have ended" with an id and a state.
-DEPENDENT, PREDECESSOR = "dependent", "predecessor"
 #: External signals under way at once; the server fails a workflow task at 2,000.
 _AT_ONCE = 200
 _JOB_ID: TypeAdapter[str] = TypeAdapter(AnyJobId)
@@ -26,7 +26,7 @@ _JOB_ID: TypeAdapter[str] = TypeAdapter(AnyJobId)
 
 def start_check(job_ids: list[str]) -> workflow.ActivityHandle[dict[str, dict[str, State]]]:
     """Registers with these jobs, and finds out how they ended when they do not tell."""
-    return workflow.start_activity(
+    check: workflow.ActivityHandle[dict[str, dict[str, State]]] = workflow.start_activity(
         PREDECESSORS,
         job_ids,
         result_type=dict[str, dict[str, State]],
@@ -34,6 +34,9 @@ def start_check(job_ids: list[str]) -> workflow.ActivityHandle[dict[str, dict[st
         start_to_close_timeout=timedelta(seconds=60),
         summary="waits for other jobs",
     )
+    # When the jobs tell of their ends first, nobody asks how this ended.
+    check.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return check
 
 
 class Dependents:

@@ -6,10 +6,18 @@ from typing import Any, NoReturn
 
 from pydantic import ValidationError
 from temporalio.common import RawValue
-from temporalio.exceptions import ActivityError, ApplicationError, CancelledError, TimeoutError, TimeoutType
+from temporalio.exceptions import (
+    ActivityError,
+    ApplicationError,
+    CancelledError,
+    RetryState,
+    TimeoutError,
+    TimeoutType,
+)
 from temporalio.workflow import Info
 
 from duetime.contracts import limits
+from duetime.contracts.carry import Carry
 from duetime.contracts.explain import explain, one_line
 from duetime.contracts.job import JOB as JOB
 from duetime.contracts.job import JobSpec
@@ -17,7 +25,6 @@ from duetime.contracts.json_value import JsonValueError, check_json, parse_json,
 from duetime.contracts.record import cut, read_done, read_sign
 from duetime.contracts.states import ErrorType
 from duetime.decisions import Ended, How
-from workflows.carry import Carry
 
 
 class BadJob(ValueError):
@@ -95,7 +102,15 @@ def read_end(error: ActivityError) -> Ended:
     cause = error.cause
     worker = error.identity or None
     if isinstance(cause, ApplicationError):
-        return Ended(How.FAILED, cause.type or "", cause.message, read_sign(cause.details), worker)
+        return Ended(
+            How.FAILED,
+            cause.type or "",
+            cause.message,
+            read_sign(cause.details),
+            worker,
+            retryable=error.retry_state is RetryState.MAXIMUM_ATTEMPTS_REACHED,
+            delay=cause.next_retry_delay,
+        )
     if isinstance(cause, TimeoutError):
         how = {
             TimeoutType.HEARTBEAT: How.LEASE_LOST,

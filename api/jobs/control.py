@@ -1,7 +1,6 @@
 """Commands on one job: move, run now, cancel. Each reads the state first and says it when it is too late."""
 
 import asyncio
-import logging
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,24 +16,20 @@ from temporalio.client import (
 )
 from temporalio.service import RPCError, RPCStatusCode
 
-from api.jobs.facts import Dispatched, Facts
 from api.jobs.reading import Reader
-from api.jobs.state import record_of, state_of
 from api.observe.counters import job_ended
 from api.patience import in_time, time_left
 from api.problems import Problem, invalid, unavailable
-from duetime.contracts.record import Ending
 from duetime.contracts.requests import CancelRequest, Patch
 from duetime.contracts.states import State
 from duetime.contracts.view import JobView
-from workflows.carry import StopRequest
-from workflows.order import PREDECESSOR
-
-log = logging.getLogger("duetime.api")
+from duetime.jobs.cancel import stop
+from duetime.jobs.facts import Dispatched, Facts
+from duetime.jobs.state import state_of
 
 _WHO = "duetime-api"
 #: Seconds left to answer with, when no orchestrator answered.
-_MARGIN = 0.3
+MARGIN = 0.3
 
 
 class Controller:
@@ -82,7 +77,7 @@ class Controller:
         facts, state = await self._look(job_id)
         try:
             if facts.is_open:
-                await self._stop(facts, state, request)
+                await self._stop(facts, request)
         except RPCError as error:
             if error.status is not RPCStatusCode.NOT_FOUND:
                 raise
@@ -95,40 +90,20 @@ class Controller:
         facts = await self._reader.facts(job_id)
         return facts, state_of(facts, datetime.now(UTC))
 
-    async def _stop(self, facts: Facts, state: State, request: CancelRequest) -> None:
-        handle = self._handle(facts)
-        record = record_of(facts)
-        if state is State.RUNNING and request.mode == "graceful":
-            stop = StopRequest(grace=request.grace, reason=request.reason, seen=record)
-            await handle.signal("stop", stop.model_dump(mode="json", exclude_defaults=True))
-            await handle.cancel(reason=request.reason or "")
-            return
-        # The server keeps the record of attempts only as long as the activity: it goes along with the end.
-        record = record.given_up(datetime.now(UTC))
-        ending = Ending(attempts=record.attempts, checkpoint=record.checkpoint, progress=record.progress)
-        await handle.terminate(ending.compact(), reason=request.reason or "cancelled")
-        if facts.spec is not None:
+    async def _stop(self, facts: Facts, request: CancelRequest) -> None:
+        if await stop(self._client, facts, request) and facts.spec is not None:
             job_ended(facts.spec.kind, facts.spec.queue, State.CANCELLED)
-        await self._tell_dependents(facts)
-
-    async def _tell_dependents(self, facts: Facts) -> None:
-        """A terminated job tells nobody. Should this be lost, those who wait find out by asking, within a minute."""
-        told = {"id": facts.id, "state": State.CANCELLED.value}
-        signals = [self._client.get_workflow_handle(i).signal(PREDECESSOR, told) for i in facts.dependents]
-        for lost in await asyncio.gather(*signals, return_exceptions=True):
-            if isinstance(lost, BaseException):
-                log.info("a job that waited for %s was not told of its end: %s", facts.id, lost)
 
     async def _update(self, facts: Facts, name: str, *arguments: Any) -> None:
         """Asks the workflow; it must answer in time, which takes an orchestration worker that lives."""
         handle = self._handle(facts)
         try:
-            async with asyncio.timeout(time_left() - _MARGIN):
+            async with asyncio.timeout(time_left() - MARGIN):
                 await handle.execute_update(name, args=list(arguments))
         except WorkflowUpdateFailedError:
             raise _too_late(await self._reader.job(facts.id), "has moved on meanwhile") from None
         except (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError):
-            raise _no_orchestrator() from None
+            raise no_orchestrator() from None
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
                 raise _too_late(await self._reader.job(facts.id), "has ended meanwhile") from None
@@ -195,9 +170,11 @@ def _too_late(job: JobView, what: str) -> Problem:
     )
 
 
-def _no_orchestrator() -> Problem:
+def no_orchestrator(way_out: str = "") -> Problem:
+    """`503`: this takes a worker for the workflows. `way_out` is what works without."""
     return unavailable(
-        "no worker answers on the queue of the workflows; start one (`python worker.py`) and repeat the call",
+        "no worker answers on the queue of the workflows; start one (`python worker.py`) and repeat the call"
+        f"{way_out}",
         "no_orchestrator",
         retry_after=5,
     )

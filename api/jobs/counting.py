@@ -17,11 +17,11 @@ from api.jobs import query
 from api.jobs.filters import JobFilter
 from api.jobs.index import MOST, Index, Row
 from api.jobs.looking import Bounds, Looking
-from api.jobs.state import state_of
 from api.patience import answer_in_time
 from api.security.caller import Caller
 from duetime.contracts.states import State
 from duetime.contracts.view import JobCounts
+from duetime.jobs.state import state_of
 
 Key = TypeVar("Key", bound=Hashable)
 Tally = Mapping[State, int]

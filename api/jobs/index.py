@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -12,12 +12,12 @@ from temporalio.api.workflowservice.v1 import ListWorkflowExecutionsRequest
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.common import SearchAttributeKey
 
-from api.jobs.facts import Facts
 from api.jobs.query import all_of, within
-from api.jobs.wire import instant, when
 from api.security.caller import ANYBODY, Caller
 from duetime import attributes
 from duetime.contracts.instants import parse_instant
+from duetime.jobs.facts import Facts
+from duetime.jobs.wire import instant, when
 from duetime.tags import read_tags
 
 #: Lines that the server gives at most in one answer (`frontend.visibilityMaxPageSize`).
@@ -44,6 +44,7 @@ class Row:
     schedule_id: str | None = None
     nominal_time: datetime | None = None
     pipeline_id: str | None = None
+    memo: Mapping[str, Payload] = field(default_factory=dict)
 
     @property
     def is_open(self) -> bool:
@@ -73,7 +74,8 @@ class Index:
 
     def __init__(self, client: Client, caller: Caller = ANYBODY) -> None:
         self._client = client
-        self._bounds = [
+        #: Conditions that every question carries.
+        self.bounds = [
             within(key, allowed)
             for key, allowed in ((attributes.QUEUE, caller.queues), (attributes.KIND, caller.kinds))
             if allowed is not None
@@ -106,7 +108,7 @@ class Index:
         return {str(group.group_values[0]): group.count for group in counted.groups}
 
     def _bounded(self, query: str) -> str:
-        return all_of(query, *self._bounds)
+        return all_of(query, *self.bounds)
 
 
 def _row(info: WorkflowExecutionInfo) -> Row:
@@ -131,6 +133,7 @@ def _row(info: WorkflowExecutionInfo) -> Row:
         schedule_id=_text(found, attributes.SCHEDULE_ID),
         nominal_time=parse_instant(nominal) if nominal else None,
         pipeline_id=_text(found, attributes.PIPELINE_ID),
+        memo=dict(info.memo.fields),
     )
 
 

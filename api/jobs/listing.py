@@ -9,17 +9,18 @@ from datetime import UTC, datetime
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
+from api.jobs import query
 from api.jobs.cursor import Cursor, Part, read, write
-from api.jobs.facts import Facts, fetch
 from api.jobs.filters import JobFilter
 from api.jobs.index import Index, Row
 from api.jobs.reading import Reader
-from api.jobs.state import state_of
 from api.jobs.walk import Walk
 from api.patience import answer_in_time
 from api.security.caller import ANYBODY, Caller
 from api.together import together
 from duetime.contracts.view import JobPage, JobSummary
+from duetime.jobs.facts import Facts, fetch
+from duetime.jobs.state import state_of
 
 #: Executions read at the same time, over all lists that an API instance is asked for.
 _AT_ONCE = 16
@@ -90,7 +91,7 @@ class Lister:
 
     async def _fill(self, page: _Page, at: Cursor | None) -> Cursor | None:
         """Puts jobs on the page; where the list goes on, `None` at its end."""
-        walk = Walk(self._index, page.wanted)
+        walk = Walk(self._index, page.wanted, query.jobs(page.wanted))
         while True:
             chunk = await walk.chunk(at, page.stride(at))
             seen = await self._see(page, chunk.rows, chunk.begin)

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
-from api.jobs.facts import Facts, fetch, glance
 from api.jobs.index import MOST, Index, Row
 from api.problems import unavailable
 from api.together import together
 from duetime.contracts.record import View
+from duetime.jobs.facts import Facts, fetch, glance
 
 _AT_ONCE = 32
 

@@ -1,12 +1,9 @@
 """The text of queries to the search index.
 
-The server's parser and its stores each escape in ways of their own, and wrongly for some signs: a value that holds a
-`"` makes SQLite refuse the query, one with a backslash never matches, a `'` at either end is dropped, and `?` is taken
-for a parameter on PostgreSQL. So nothing is escaped here. Values are of types that cannot hold such signs (names, ids,
-instants, and tags in the spelling of the index), and the one place that writes them refuses all others.
+Values are of types that cannot hold signs which a store of the server might misread (names, ids, instants, and tags in
+the spelling of the index), and the one place that writes them, `duetime.jobs.literal`, refuses all others.
 """
 
-import re
 from collections.abc import Iterable
 from datetime import datetime
 
@@ -15,18 +12,10 @@ from temporalio.common import SearchAttributeKey
 from api.jobs.filters import JobFilter
 from duetime import attributes
 from duetime.contracts.instants import format_instant
+from duetime.contracts.job import JOB
 from duetime.contracts.states import FINAL, State
+from duetime.jobs.literal import literal as literal
 from duetime.tags import index_tag
-from workflows.reading import JOB
-
-_HARMLESS = re.compile(r"[A-Za-z0-9 _.:/+=@~^%#-]*")
-
-
-def literal(value: str) -> str:
-    """`value` in quotes; `ValueError` for a sign that the server might not take as it is."""
-    if not _HARMLESS.fullmatch(value):
-        raise ValueError(f"not a value for a query: {value[:100]!r}")
-    return f"'{value}'"
 
 
 def moment(at: datetime) -> str:

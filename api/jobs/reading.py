@@ -1,29 +1,41 @@
 """Reading one job, exact and current."""
 
 import asyncio
-import dataclasses
 from datetime import UTC, datetime, timedelta
-from typing import Any
 from urllib.parse import quote
 
-from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowHistoryEventFilterType
 from temporalio.service import RPCError
 
-from api.jobs.facts import Facts, Known, NotAJob, fetch
-from api.jobs.state import is_unknown, record_of, state_of, view_of
-from api.jobs.wire import instant
 from api.patience import in_time
 from api.problems import Problem, is_unknown_id, unknown
 from api.security.caller import ANYBODY, Caller
+from duetime.contracts.job import JOB
 from duetime.contracts.states import FINAL
 from duetime.contracts.view import JobView, Links
-from workflows.reading import JOB
+from duetime.jobs.facts import Facts, NotAJob, fetch
+from duetime.jobs.reading import with_history
+from duetime.jobs.state import state_of, view_of
 
 
 def no_such_job(job_id: str) -> Problem:
     """`404`, in the same words for a job that is not there and for one that the caller may not see."""
     return unknown(f"no job has the id {job_id[:250]!r}")
+
+
+async def until_closed(client: Client, workflow_id: str, run_id: str) -> None:
+    """Returns when this run has closed; a continued one is waited for in its next run."""
+    while True:
+        handle = client.get_workflow_handle(workflow_id, run_id=run_id)
+        events = handle.fetch_history_events(
+            wait_new_event=True, event_filter_type=WorkflowHistoryEventFilterType.CLOSE_EVENT
+        )
+        following = ""
+        async for event in events:
+            following = event.workflow_execution_continued_as_new_event_attributes.new_execution_run_id
+        if not following:
+            return
+        run_id = following
 
 
 class Reader:
@@ -49,9 +61,7 @@ class Reader:
     async def known(self, job_id: str) -> Facts | None:
         """The newest run's facts, if the caller may see the job."""
         facts = await self._fetch(job_id)
-        if facts is not None and any(is_unknown(attempt) for attempt in record_of(facts).attempts):
-            return dataclasses.replace(facts, known=await self._from_history(facts))
-        return facts
+        return await with_history(self._client, facts) if facts is not None else None
 
     async def exists(self, job_id: str) -> bool:
         """Whether the caller knows a job of this id."""
@@ -99,37 +109,8 @@ class Reader:
             try:
                 async with asyncio.timeout(wait.total_seconds()):
                     while facts.is_open:
-                        await self._closing(facts)
+                        await until_closed(self._client, facts.id, facts.run_id)
                         facts = await self.facts(job_id)
             except TimeoutError:
                 facts = await self.facts(job_id)
         return state_of(facts, datetime.now(UTC)) in FINAL, self.view(facts)
-
-    async def _closing(self, facts: Facts) -> None:
-        """Returns when this run has closed; a continued one is waited for in its next run."""
-        handle = self._client.get_workflow_handle(facts.id, run_id=facts.run_id)
-        while True:
-            events = handle.fetch_history_events(
-                wait_new_event=True, event_filter_type=WorkflowHistoryEventFilterType.CLOSE_EVENT
-            )
-            following = ""
-            async for event in events:
-                following = event.workflow_execution_continued_as_new_event_attributes.new_execution_run_id
-            if not following:
-                return
-            handle = self._client.get_workflow_handle(facts.id, run_id=following)
-
-    async def _from_history(self, facts: Facts) -> dict[str, Known]:
-        """By activity: the worker and the dispatch time in the server's own started event."""
-        scheduled: dict[int, str] = {}
-        known: dict[str, Known] = {}
-        handle = self._client.get_workflow_handle(facts.id, run_id=facts.run_id)
-        async for event in handle.fetch_history_events():
-            if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
-                activity_id = event.activity_task_scheduled_event_attributes.activity_id
-                scheduled[event.event_id] = activity_id
-            elif event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_STARTED:
-                started: Any = event.activity_task_started_event_attributes
-                activity_id = scheduled.get(started.scheduled_event_id, "")
-                known[activity_id] = Known(started.identity, instant(event.event_time))
-        return known

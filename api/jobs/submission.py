@@ -10,14 +10,15 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from api.jobs.idempotency import Match, hashes, match, other_body
+from api.jobs.limit_warnings import limit_warnings
 from api.jobs.reading import Reader
-from api.jobs.state import record_of
 from api.kinds.checking import KindCheck
 from api.observe.counters import job_submitted
 from api.patience import in_time
 from api.problems import Problem, invalid, unavailable
 from api.security.caller import ANYBODY, Caller
 from api.security.scopes import Scope
+from duetime.contracts.carry import Carry
 from duetime.contracts.explain import Fault
 from duetime.contracts.ids import id_of_key, new_id
 from duetime.contracts.job import JobSpec
@@ -25,8 +26,8 @@ from duetime.contracts.record import IDEMPOTENCY, Record
 from duetime.contracts.requests import Submission
 from duetime.contracts.states import State
 from duetime.contracts.view import JobView
+from duetime.jobs.state import record_of
 from duetime.starting import Take, begin, plan_start
-from workflows.carry import Carry
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,7 @@ class Submitter:
         try:
             job, warnings = await self._check.check(submission, self._caller)
             await self._check_order(job, job_id)
+            warnings += await limit_warnings(self._client, job, self._caller)
         except Problem:
             # What was accepted once is answered again, whatever was announced or forgotten since.
             if wanted is not None and (there := await self._replay(job_id, wanted)):
@@ -176,7 +178,7 @@ class Submitter:
             case "return":
                 return Submitted(job, created=False)
             case "replace":
-                return _Claim(Take.REPLACE, floor)
+                return _Claim(Take.REPLACE_ANY if submission.reuse_id else Take.REPLACE, floor)
         still_open = "has this id and is still open; `on_conflict` says what else to do"
         raise self._in_use(f"a job that is {job.state} {still_open}", job)
 

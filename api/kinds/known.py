@@ -36,6 +36,10 @@ class Known:
             await self._refresh(FRESH_ENOUGH_TO_MISS)
         return self._entries.get(kind, {})
 
+    def remembered(self, kind: str) -> Mapping[str, KindEntry]:
+        """The entries of one kind by queue as they were read last, however long ago."""
+        return self._entries.get(kind, {})
+
     async def _refresh(self, age: float) -> None:
         # Waiting for the reading of others counts, or each of them would add its own time limit.
         await answer_in_time(self._read_unless(age))

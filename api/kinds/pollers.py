@@ -9,8 +9,8 @@ from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import Client
 
-from api.jobs.wire import instant
 from api.patience import answer_in_time
+from duetime.jobs.wire import instant
 
 #: How long after its last sign a poller counts as alive.
 SEEN_WITHIN = timedelta(seconds=70)

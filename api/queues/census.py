@@ -14,12 +14,12 @@ from temporalio.client import Client
 
 from api.jobs import query
 from api.jobs.counting import scale
-from api.jobs.facts import Facts
 from api.jobs.filters import JobFilter
 from api.jobs.index import Index, Row
 from api.jobs.looking import Bounds, Looking
 from api.queues.buckets import READY, Bucket, bucket_of, ready_at
 from duetime.contracts.job import JobSpec
+from duetime.jobs.facts import Facts
 
 #: A figure of many is an estimate anyhow, and this is asked for often.
 _BOUNDS = Bounds(answers=3, reading=1.0, looked_at=1_000, looking=1.5)

@@ -8,9 +8,9 @@ from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import Client
 
-from api.jobs.wire import instant
 from api.queues.workers import Poll
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
+from duetime.jobs.wire import instant
 from duetime.queue_limit import QueueLimit, read_limit
 
 

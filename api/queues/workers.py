@@ -18,8 +18,8 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from api.jobs import query
-from api.jobs.wire import instant, when
 from api.kinds.pollers import SEEN_WITHIN
+from duetime.jobs.wire import instant, when
 
 _PAGE = 500
 _MOST = 5_000

@@ -11,7 +11,14 @@ from api.problems import problem_responses
 from api.security.scopes import public
 from api.strict import StrictRoute
 
-router = APIRouter(tags=["health"], route_class=StrictRoute)
+
+class ProbeRoute(StrictRoute):
+    """Load balancers add parameters of their own to a probe."""
+
+    refuses_unknown = False
+
+
+router = APIRouter(tags=["health"], route_class=ProbeRoute)
 
 
 class Health(BaseModel):

@@ -13,6 +13,8 @@ from duetime.errors import (
     InvalidField,
     Malformed,
     NotFound,
+    OperationWaitTimeout,
+    PipelineWaitTimeout,
     RateLimited,
     TooLarge,
     Unauthorized,
@@ -65,6 +67,8 @@ BY_STATE = {
 BY_ERROR: tuple[tuple[type[DuetimeError], Exit], ...] = (
     (BadSetting, Exit.USAGE),
     (WaitTimeout, Exit.WAIT_TIMEOUT),
+    (PipelineWaitTimeout, Exit.WAIT_TIMEOUT),
+    (OperationWaitTimeout, Exit.WAIT_TIMEOUT),
     (NotFound, Exit.NOT_FOUND),
     (Conflict, Exit.CONFLICT),
     (Unauthorized, Exit.AUTH),
@@ -98,12 +102,20 @@ def _way_out(error: DuetimeError) -> list[str]:
             return ["put a key into DUETIME_API_KEY, or its file into --api-key-file"]
         case Forbidden():
             return ["use a key that has this scope, queue and kind"]
+        case Conflict() if error.job is not None and error.problem.member("pipeline_id"):
+            return [f"duetime pipelines retry {error.problem.member('pipeline_id')}"]
         case Conflict() if error.job is not None:
             return [f"see it: duetime get {error.job.id}"]
+        case Conflict() if error.pipeline is not None:
+            return [f"see it: duetime pipelines get {error.pipeline.id}"]
         case RateLimited() | Unavailable() if error.retry_after is not None:
             return [f"try again in {error.retry_after.total_seconds():.0f} s"]
         case WaitTimeout():
             return [f"go on waiting: duetime wait {error.job.id}"]
+        case PipelineWaitTimeout():
+            return [f"go on waiting: duetime pipelines wait {error.pipeline.id}"]
+        case OperationWaitTimeout():
+            return [f"go on waiting: duetime operations wait {error.operation.id}"]
     return []
 
 
@@ -112,8 +124,9 @@ def _option(fault: FaultView) -> str:
     a payload, stays a pointer."""
     if fault.pointer == "header Idempotency-Key":
         return "--idempotency-key"
-    name, _, deeper = fault.pointer.removeprefix("/").removeprefix("query ").partition("/")
-    if not name or " " in name or (deeper and name not in ("tags", "after")):
+    pointer = fault.pointer.removeprefix("/").removeprefix("query ").removeprefix("filter/")
+    name, _, deeper = pointer.partition("/")
+    if not name or " " in name or (deeper and name not in ("tags", "after", "state", "tag")):
         return fault.pointer or "the job"
     known = {"kind": "KIND", "tags": "--tag", "schedule_id": "--schedule", "pipeline_id": "--pipeline"}
     return known.get(name, f"--{name.replace('_', '-')}")

@@ -67,6 +67,16 @@ def worker(
     log_level: Annotated[
         str, typer.Option(envvar="DUETIME_LOG_LEVEL", metavar="LEVEL", help="debug, info, warning or error.")
     ] = "info",
+    log_format: Annotated[
+        str, typer.Option(envvar="DUETIME_LOG_FORMAT", metavar="text|json", help="Lines, or JSON objects.")
+    ] = "text",
+    metrics_host: Annotated[
+        str, typer.Option(envvar="DUETIME_METRICS_HOST", metavar="IP", help="Where --metrics-port listens.")
+    ] = "127.0.0.1",
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(envvar="DUETIME_METRICS_PORT", min=1, max=65535, metavar="PORT", help="Show metrics."),
+    ] = None,
 ) -> int:
     """Run handlers until SIGTERM or Ctrl-C.
 
@@ -81,7 +91,10 @@ def worker(
 
     if log_level.lower() not in ("debug", "info", "warning", "error"):
         raise BadSetting(f"--log-level: {log_level!r} is not debug, info, warning or error")
-    set_up_logs(log_level)
+    if log_format not in ("text", "json"):
+        raise BadSetting(f"--log-format: {log_format!r} is not text or json")
+    target = _target(temporal, namespace, tls, Tls(tls_ca, tls_cert, tls_key, tls_server_name))
+    set_up_logs(log_level, "json" if log_format == "json" else "text", filter(None, [target.api_key]))
     sys.path.insert(0, "")
     longest = span("--grace", grace)
     try:
@@ -91,13 +104,23 @@ def worker(
     names = [name.strip() for name in queues.split(",") if name.strip()]
     if not names:
         raise BadSetting("--queues: name one at least")
-    files = Tls(tls_ca, tls_cert, tls_key, tls_server_name)
-    target = _target(temporal, namespace, files if tls or files != Tls() else None)
+    _set_up_runtime(metrics_host, metrics_port)
     return asyncio.run(_serve(target, found, names, concurrency, longest))
 
 
-def _target(address: str, namespace: str, tls: Tls | None) -> Target:
+def _set_up_runtime(host: str, port: int | None) -> None:
+    """Before the first connection: signs of life every two seconds, and metrics if they are wanted."""
+    from duetime.observe.runtime import RuntimeFault, set_up_runtime
+
+    try:
+        set_up_runtime(metrics=f"{f'[{host}]' if ':' in host else host}:{port}" if port is not None else None)
+    except RuntimeFault as fault:
+        raise BadSetting(f"--metrics-port: {fault}") from None
+
+
+def _target(address: str, namespace: str, wanted: bool, files: Tls) -> Target:
     key = os.environ.get(_VARIABLE + "API_KEY") or None
+    tls = files if wanted or files != Tls() else None
     if tls is not None and (tls.cert is None) != (tls.key is None):
         raise BadSetting("--tls-cert and --tls-key go together: give both or neither")
     if not re.fullmatch(r"\S+:\d{1,5}", address):

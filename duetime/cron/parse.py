@@ -131,7 +131,9 @@ def _check_count(tokens: list[Element]) -> None:
         hint = f"write five fields ({_ORDER}), or six with the second first"
         if len(tokens) > 6:
             hint += "; there is no field for years, users or commands"
-        _refuse(f"{len(tokens)} fields", tokens[-1].text, tokens[-1].column, hint)
+        _refuse(
+            f"{len(tokens)} field{'s' if len(tokens) > 1 else ''}", tokens[-1].text, tokens[-1].column, hint
+        )
     if len(tokens) == 6 and re.match(r"[12]\d{3}", tokens[5].text):
         hint = "of six fields the first is the second; 'start_at' and 'end_at' bound the years"
         _refuse("there is no field for years", tokens[5].text, tokens[5].column, hint)

@@ -94,7 +94,8 @@ class Child:
         """Ask it to end (SIGTERM), and end its whole group after `grace` seconds; its exit code."""
         self.signal(signal.SIGTERM)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self.wait(), grace)
+            async with asyncio.timeout(grace):
+                await self.wait()
         return await self.kill()
 
     async def kill(self) -> int:

@@ -20,10 +20,15 @@ def require_free(port: int, purpose: str, way_out: str, *, host: str = LOOPBACK)
         raise PortTaken(f"port {port} for {purpose} cannot be had ({error.strerror}): {way_out}") from None
 
 
-def free_port() -> int:
-    """A port that was free a moment ago: whoever listens on it must still be ready to find it taken."""
+def free_port(*besides: int | None) -> int:
+    """A port that was free a moment ago, and none of `besides`, which nobody may listen on yet.
+
+    Whoever listens on it must still be ready to find it taken.
+    """
     for _ in range(100):
         port = _POOL[secrets.randbelow(len(_POOL))]
+        if port in besides:
+            continue
         try:
             _bind(port, LOOPBACK)
         except OSError:

@@ -12,7 +12,6 @@ import asyncio
 import contextlib
 import logging
 import os
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -72,6 +71,7 @@ class EmbeddedEngine:
         self._data = DataDir(self.config.data_dir.absolute()) if self.config.data_dir else None
         self._port = self.config.port
         self._ui_port = self.config.ui_port
+        self._was_up = False
         self._child: Child | None = None
         self._held = contextlib.ExitStack()  # The lock on the data, while we have it.
 
@@ -183,18 +183,21 @@ class EmbeddedEngine:
                 snatched = any(_ADDRESS_IN_USE in line for line in child.last_words)
                 if attempt == 3 or not snatched:
                     raise
+                if not self._was_up:  # nobody was told these ports yet
+                    self._port, self._ui_port = self.config.port, self.config.ui_port
             else:
+                self._was_up = True
                 if self._data is not None and lock is not None:
                     self._data.note_holder(lock, f"pid {os.getpid()}, its server is pid {child.pid}")
                 return
 
     def _choose_ports(self) -> None:
         if self._port == 0:
-            self._port = free_port()
+            self._port = free_port(self._ui_port)
         elif self.config.port:
             require_free(self._port, "the Temporal server", "set DUETIME_TEMPORAL_PORT to another")
         if self._ui_port == 0:
-            self._ui_port = free_port()
+            self._ui_port = free_port(self._port)
         elif self.config.ui_port:
             require_free(self.config.ui_port, "the Temporal Web UI", "set DUETIME_UI_PORT to another")
 
@@ -221,18 +224,31 @@ class EmbeddedEngine:
 
     async def _answer(self, child: Child) -> None:
         """Wait until a real call is answered, or say why it never will be."""
-        deadline = time.monotonic() + self.config.ready_timeout
+        answered = asyncio.ensure_future(self._until_answered())
+        ended = asyncio.ensure_future(child.wait())
+        try:
+            # Both at once: somebody else on its port may take the call and never answer.
+            await asyncio.wait(
+                {answered, ended}, timeout=self.config.ready_timeout, return_when=asyncio.FIRST_COMPLETED
+            )
+            if not child.running:  # Whoever answered was not ours.
+                raise EngineFailed(self._report(f"ended at its start ({describe_exit(await ended)})"))
+            if not answered.done():
+                raise EngineFailed(self._report(f"did not answer within {self.config.ready_timeout:.0f} s"))
+            await answered
+        finally:
+            for task in (answered, ended):
+                task.cancel()
+            await asyncio.gather(answered, ended, return_exceptions=True)
+
+    async def _until_answered(self) -> None:
         request = DescribeNamespaceRequest(namespace=self.config.namespace)
-        while child.running:
+        while True:
             with contextlib.suppress(RPCError, RuntimeError):
                 client = await self.client()
                 await client.workflow_service.describe_namespace(request)
-                if child.running:  # Else whoever answered was not ours.
-                    return
-            if time.monotonic() > deadline:
-                raise EngineFailed(self._report(f"did not answer within {self.config.ready_timeout:.0f} s"))
+                return
             await asyncio.sleep(0.05)
-        raise EngineFailed(self._report(f"ended at its start ({describe_exit(await child.wait())})"))
 
     def _report(self, what: str) -> str:
         return "\n".join([f"the Temporal server {what}; its last lines:", *self.last_words[-10:]])

@@ -73,7 +73,8 @@ class Delivery:
             await asyncio.sleep(min(seconds, 0.5))
             return
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._ending.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._ending.wait()
 
     def _not_taken(self, job_id: str, *, certain: bool) -> Delivered:
         self._counters.add("results_refused" if certain else "results_unknown")

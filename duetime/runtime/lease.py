@@ -207,6 +207,7 @@ class Lease:
         wait = self._interval if self._answered_in_row else self._interval / 3
         wait = max(0.05, min(wait, self._left()))
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._changed.wait(), wait)
+            async with asyncio.timeout(wait):
+                await self._changed.wait()
             await asyncio.sleep(max(0.0, begun + min(SHORTEST_INTERVAL, wait) - clock.now()))
         self._changed.clear()

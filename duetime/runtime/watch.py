@@ -58,7 +58,8 @@ class LoopWatch:
         while not answered.is_set():
             due = begun + limit
             try:
-                await asyncio.wait_for(answered.wait(), due - time.monotonic())
+                async with asyncio.timeout(due - time.monotonic()):
+                    await answered.wait()
             except TimeoutError:
                 now = time.monotonic()
                 if now - due > _EVERY:  # this thread stood still as well: the whole process was stopped

@@ -2,9 +2,12 @@
 
 import asyncio
 from collections import Counter
+from typing import Any
 
 import pytest
 
+from api.jobs import submission
+from duetime.starting import Take, begin
 from duetime.worker import Worker
 from tests.api.caller import Caller, problem
 from tests.api.stage import Stage
@@ -53,6 +56,36 @@ async def test_replace_takes_the_lease_from_a_running_handler(
     done = await api.final(job_id)
     assert done["state"] == "succeeded" and done["payload"] == {"new": True}
     assert [attempt["fencing_token"] for attempt in done["attempts"]] == [new.token]
+
+
+@pytest.mark.parametrize("reuse_id", [False, True])
+async def test_a_job_that_succeeds_while_it_is_being_replaced_is_not_done_again(
+    api: Caller,
+    worker: Worker,
+    stage: Stage,
+    job_id: str,
+    monkeypatch: pytest.MonkeyPatch,
+    reuse_id: bool,
+) -> None:
+    """It was open when it was looked at, and had succeeded when the new one was to start."""
+    await api.submit("gate", id=job_id)
+    await stage.began(job_id)
+
+    async def begin_late(client: Any, start: Any, take: Take, *rest: Any) -> Any:
+        if take in (Take.REPLACE, Take.REPLACE_ANY):
+            await stage.release(job_id)
+            assert (await api.final(job_id))["state"] == "succeeded"
+        return await begin(client, start, take, *rest)
+
+    monkeypatch.setattr(submission, "begin", begin_late)
+    body = {"kind": "echo", "queue": api.queue, "id": job_id, "on_conflict": "replace", "reuse_id": reuse_id}
+    answer = await api.post(body)
+    done = await api.final(job_id)
+    if reuse_id:
+        assert answer.status_code == 201 and done["kind"] == "echo"
+    else:
+        assert problem(answer, 409, "id-in-use")["job"]["result"] == "opened"
+        assert done["kind"] == "gate"
 
 
 @pytest.mark.parametrize("policy", ["reject", "return", "replace"])

@@ -12,6 +12,7 @@ from sqlalchemy import create_engine
 from temporalio.client import Client
 
 from api.app import create_app
+from api.observe.counters import REGISTRY
 from duetime.effects import StaleToken, fenced
 from duetime.settings import Settings
 from tests.api.conftest import calling
@@ -138,3 +139,13 @@ async def test_a_held_fence_does_not_hold_the_caller(
         engine.dispose()
     monkeypatch.undo()
     assert (await check(http, "r", 3)).status_code == 200
+
+
+async def test_a_refusal_is_counted(http: httpx2.AsyncClient) -> None:
+    def refused() -> float:
+        return REGISTRY.get_sample_value("duetime_stale_tokens_refused_total") or 0.0
+
+    before = refused()
+    for token, status in ((7, 200), (6, 412), (7, 200), (5, 412)):
+        assert (await check(http, "counted", token)).status_code == status
+    assert refused() == before + 2

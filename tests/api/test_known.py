@@ -7,7 +7,7 @@ import pytest
 from temporalio.client import Client
 
 from api import patience
-from api.kinds import known
+from api.kinds import checking, known
 from api.problems import Problem
 
 
@@ -26,3 +26,8 @@ async def test_readers_wait_together_not_one_after_the_other(monkeypatch: pytest
     assert [isinstance(refusal, Problem) and refusal.status for refusal in refusals] == [503] * 20
     # Each reading begins when the limit of the one before has passed, and by then all have given up.
     assert began <= 2
+
+
+def test_of_many_queues_a_few_are_told() -> None:
+    assert checking._some(["a", "b"]) == "a, b"
+    assert checking._some([f"q{number}" for number in range(1000)]) == "q0, q1, q2, q3, q4 and 995 more"

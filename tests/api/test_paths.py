@@ -2,6 +2,7 @@
 
 import asyncio
 
+import httpx2
 import pytest
 from fastapi import FastAPI
 
@@ -83,15 +84,15 @@ async def test_paths_that_are_none(api: Caller, path: str) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
     [
-        ("DELETE", "/v1/jobs/x", "GET, PATCH"),
-        ("PUT", "/v1/jobs/x", "GET, PATCH"),
+        ("DELETE", "/v1/jobs/x", "GET, HEAD, PATCH"),
+        ("PUT", "/v1/jobs/x", "GET, HEAD, PATCH"),
         ("GET", "/v1/jobs/x:cancel", None),
-        ("POST", "/v1/jobs/x", "GET, PATCH"),
-        ("PUT", "/v1/jobs/x:cancel", "GET, POST, PATCH"),
-        ("POST", "/v1/jobs/x/result", "GET"),
-        ("POST", "/healthz", "GET"),
-        ("TRACE", "/v1/jobs/x", "GET, PATCH"),
-        ("BREW", "/v1/kinds", "GET"),
+        ("POST", "/v1/jobs/x", "GET, HEAD, PATCH"),
+        ("PUT", "/v1/jobs/x:cancel", "GET, HEAD, POST, PATCH"),
+        ("POST", "/v1/jobs/x/result", "GET, HEAD"),
+        ("POST", "/healthz", "GET, HEAD"),
+        ("TRACE", "/v1/jobs/x", "GET, HEAD, PATCH"),
+        ("BREW", "/v1/kinds", "GET, HEAD"),
     ],
 )
 async def test_methods_that_a_path_does_not_take(
@@ -169,3 +170,39 @@ async def test_a_call_without_parameters_says_so(api: Caller) -> None:
 async def test_everything_served_is_found_at_the_door(app: FastAPI, api: Caller) -> None:
     assert (await api.http.get("/docs")).status_code == 200
     assert (await api.http.get("/openapi.json")).json()["info"]["title"] == "Duetime"
+
+
+@pytest.mark.parametrize(
+    "path", ["/healthz", "/v1/jobs", "/v1/jobs:count", "/v1/kinds", "/openapi.json", "/metrics"]
+)
+async def test_head_is_get_without_its_body(api: Caller, path: str) -> None:
+    got, head = await api.http.get(path), await api.http.head(path)
+    assert (head.status_code, head.content) == (got.status_code, b"") == (200, b"")
+    assert head.headers["content-type"] == got.headers["content-type"]
+    if path == "/healthz":
+        assert head.headers["content-length"] == got.headers["content-length"] != "0"
+
+
+async def test_head_over_the_wire_leaves_the_connection_fit_for_more(address: str) -> None:
+    async with httpx2.AsyncClient(base_url=address) as http:
+        for _ in range(2):
+            assert (await http.head("/healthz")).status_code == 200
+            assert (await http.get("/healthz")).json() == {"status": "alive"}
+        assert (await http.head("/v1/jobs/nobody")).status_code == 404
+        refused = await http.head("/v1/jobs:batch")
+        assert refused.status_code in (404, 405) and refused.content == b""
+
+
+async def test_head_of_a_stream_ends(api: Caller, address: str) -> None:
+    """The job is open, and its events would go on."""
+    accepted = await api.submit(delay="1h")
+    async with httpx2.AsyncClient(base_url=address, timeout=30) as http:
+        answer = await http.head(f"/v1/jobs/{accepted['id']}/events")
+    assert (answer.status_code, answer.content) == (200, b"")
+    assert answer.headers["content-type"].startswith("text/event-stream")
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+async def test_probes_may_have_parameters(api: Caller, path: str) -> None:
+    """Load balancers and browsers add some; nobody meant anything by them."""
+    assert (await api.http.get(f"{path}?x=1&_=1700000000")).status_code == 200

@@ -218,3 +218,17 @@ def test_warnings_and_notes_stay_out_of_the_output(cli: Cli) -> None:
     said = cli("submit", "unheard-of", "--delay", "1h", "-o", "json")
     assert said.json["kind"] == "unheard-of"
     assert "warning: no worker ever announced the kind 'unheard-of'" in said.err
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "says"),
+    [
+        ("--log-format", "xml", "--log-format: 'xml' is not text or json"),
+        ("--metrics-port", "0", "metrics-port"),
+    ],
+)
+def test_a_worker_that_cannot_be_is_refused_before_it_connects(
+    cli: Cli, option: str, value: str, says: str
+) -> None:
+    said = cli("worker", "tests.cli.handlers", option, value)
+    assert said.code == Exit.USAGE and says in said.err

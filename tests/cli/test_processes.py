@@ -14,6 +14,7 @@ import pytest
 from temporalio.client import Client as TemporalClient
 
 from duetime import Client, State
+from duetime.contracts.queues import WorkerView
 from tests.client.flaky import Flaky, Reply, Silence
 from tests.client.test_repeating import JOB
 from tests.support.waiting import eventually
@@ -46,6 +47,11 @@ async def call(*arguments: str, **options: Any) -> tuple[int, str, str]:
     return process.returncode or 0, (out or b"").decode(), (err or b"").decode()
 
 
+async def told_by_heartbeat(http: Client, queue: str) -> WorkerView | None:
+    workers = (await http.queue(queue)).workers
+    return next((worker for worker in workers if worker.told_by == "heartbeat" and worker.busy), None)
+
+
 async def test_a_job_goes_through_a_real_api(
     api_url: str,
     client: TemporalClient,
@@ -63,6 +69,7 @@ async def test_a_job_goes_through_a_real_api(
             client.service_client.config.target_host,
         ),
         stdout=asyncio.subprocess.DEVNULL,
+        settings={"DUETIME_LOG_FORMAT": "json"},
     )
     try:
         settings = {"DUETIME_URL": api_url}
@@ -96,12 +103,17 @@ async def test_a_job_goes_through_a_real_api(
         )
         async with Client(api_url) as http:
             await eventually(lambda: is_in(http, f"{job_id}-slow", State.RUNNING))
+            # It tells that it lives, as a worker of the service does, and how busy it is.
+            known = await eventually(lambda: told_by_heartbeat(http, queue))
+            assert (known.slots, known.busy) == (20, 1)
             worker.send_signal(signal.SIGTERM)
             assert worker.stderr is not None
             await asyncio.wait_for(worker.stderr.readuntil(b"stopping: running handlers get 30s"), 60)
             until.touch()
             _, said = await worker.communicate()
             assert worker.returncode == 0, said.decode()
+            _, *lines = said.decode().splitlines()  # the first was read to its middle
+            assert all(json.loads(line)["level"] for line in lines)
             assert (await http.wait_for(f"{job_id}-slow", "30s")).state is State.SUCCEEDED
     finally:
         if worker.returncode is None:

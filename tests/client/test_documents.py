@@ -69,7 +69,9 @@ def test_every_command_that_is_shown_exists_with_its_options() -> None:
     ]
     assert len(shown) > 8
     for command, *words in shown:
-        known = {option for found in commands()[command].params for option in found.opts}
+        found = commands()[command]
+        found = found.commands[words[0]] if hasattr(found, "commands") else found
+        known = {option for param in found.params for option in param.opts}
         assert {word for word in words if re.match(r"--?[a-z]", word)} <= known
 
 

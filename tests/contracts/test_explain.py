@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, ValidationError
 
 from duetime.contracts.explain import explain, one_line
 
@@ -49,3 +49,26 @@ def test_faults_in_one_line() -> None:
     )
     long = one_line([{"pointer": "/" + "a" * 5_000, "message": "y"}])
     assert len(long) < 300 and long.endswith(": y")
+
+
+def test_no_message_is_longer_than_anybody_reads() -> None:
+    class Choice(BaseModel):
+        one: Literal["a"]
+
+    (long,) = explain(_refusal(Choice, {"one": "x", "b" * 100_000: 1}))[-1:]
+    assert len(long["pointer"]) < 600 and len(long["message"]) < 1_100
+
+    def never(value: Any) -> Any:
+        raise ValueError(f"cannot be {value}")
+
+    class Told(BaseModel):
+        what: Annotated[str, AfterValidator(never)]
+
+    (fault,) = explain(_refusal(Told, {"what": "x" * 50_000}))
+    assert fault["message"].startswith("cannot be xxx") and len(fault["message"]) < 1_100
+
+
+def _refusal(model: type[BaseModel], value: Any) -> ValidationError:
+    with pytest.raises(ValidationError) as refused:
+        model.model_validate(value, extra="forbid")
+    return refused.value

@@ -12,6 +12,7 @@ import psutil
 import pytest
 from temporalio.client import Client
 
+from dev import NIGHTLY, welcome
 from duetime.engine import EmbeddedEngine
 from duetime.engine.ports import free_port
 from duetime.engine.probes import is_polled
@@ -35,7 +36,9 @@ class Service:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.api, self.grpc, self.ui = free_port(), free_port(), free_port()
+        self.api = free_port()
+        self.grpc = free_port(self.api)
+        self.ui = free_port(self.api, self.grpc)
 
     @contextlib.asynccontextmanager
     async def process(
@@ -236,3 +239,21 @@ def test_only_a_poll_after_the_start_counts(
     now: dict[str, int], before: dict[str, int], polled: bool
 ) -> None:
     assert is_polled(now, before) is polled
+
+
+def test_with_keys_the_calls_to_try_have_one() -> None:
+    open_to_all = welcome("http://127.0.0.1:8000", "127.0.0.1:7233", None, None)
+    assert "Authorization" not in open_to_all
+    keyed = welcome("http://127.0.0.1:8000", "127.0.0.1:7233", None, None, keyed=True)
+    calls = [line for line in keyed.splitlines() if line.lstrip().startswith("curl")]
+    assert len(calls) == 2
+    assert all('-H "Authorization: Bearer $DUETIME_API_KEY"' in call for call in calls)
+    assert "python -m api.keys" in keyed
+
+
+def test_the_nightly_pipeline_is_offered_where_its_handlers_run() -> None:
+    without = welcome("http://127.0.0.1:8000", "127.0.0.1:7233", None, None)
+    assert NIGHTLY not in without
+    offered = welcome("http://127.0.0.1:8000", "127.0.0.1:7233", None, None, nightly=True)
+    assert f"-d @{NIGHTLY}" in offered
+    assert (ROOT / NIGHTLY).is_file()

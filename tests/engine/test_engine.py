@@ -18,8 +18,11 @@ from duetime.engine import (
     EngineError,
     EngineFailed,
     PortTaken,
+    ports,
+    server,
 )
 from duetime.engine.namespace import WANTED
+from duetime.engine.ports import free_port
 from duetime.engine.server import RETENTION
 from tests.engine.programs import (
     alive,
@@ -123,6 +126,31 @@ async def test_a_taken_port_is_named(which: str) -> None:
         config = EngineConfig(**{which: port})
         with pytest.raises(PortTaken, match=f"port {port} for the Temporal .*DUETIME_.*PORT"):
             await EmbeddedEngine(config).start()
+
+
+async def test_a_port_that_is_snatched_costs_another_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was free when it was chosen, and taken when the server came to listen on it."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        snatched = taken.getsockname()[1]
+        chosen = [snatched]
+        monkeypatch.setattr(
+            server, "free_port", lambda *besides: chosen.pop() if chosen else free_port(*besides)
+        )
+        async with EmbeddedEngine(EngineConfig(ui_port=None)) as engine:
+            assert engine.address != f"127.0.0.1:{snatched}"
+            assert not chosen
+
+
+def test_ports_that_are_chosen_together_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None of them is listened on yet, so that all look free."""
+    picks = iter([0, 0, 0, 1, 0, 1, 2])
+    monkeypatch.setattr(ports.secrets, "randbelow", lambda _: next(picks))
+    monkeypatch.setattr(ports, "_bind", lambda *_: None)
+    first = free_port()
+    second = free_port(first)
+    assert len({first, second, free_port(first, second)}) == 3
 
 
 async def test_a_server_that_ends_at_its_start_is_quoted() -> None:

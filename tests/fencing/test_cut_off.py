@@ -17,6 +17,7 @@ from duetime.engine import EmbeddedEngine
 from duetime.handlers import Handler
 from duetime.worker import Worker
 from tests.support.jobs import NO_WAIT, Jobs, acknowledged, outcome_of, pending
+from tests.support.lateness import measured_lateness
 from tests.support.proxy import Proxy, proxy_to
 from tests.support.waiting import eventually
 from tests.support.workers import serving
@@ -102,6 +103,10 @@ class Command:
         note = f"echo $$ >> {self._pids}"
         return {"shell": f"test -s {self._pids} && exit 0; sleep 600 & echo $! >> {self._pids}; {note}; wait"}
 
+    def began(self) -> bool:
+        """Whether it has a child, and has said so: its worker is heard of before that."""
+        return self._pids.exists() and len(self._pids.read_text().splitlines()) == 2
+
     def ended(self) -> bool:
         if any(alive(int(pid)) for pid in self._pids.read_text().split()):
             return False
@@ -131,15 +136,17 @@ async def cut_off(client: Client, engine: EmbeddedEngine, queue: str, name: str,
         kinds = (("loop", {}), ("thread", {}), ("command", command.payload))
         handles = [await jobs.start(kind, payload, lease=LEASE, retry=NO_WAIT) for kind, payload in kinds]
         await asyncio.gather(*map(acknowledged, handles))
+        await eventually(command.began)
         assert not command.ended()
-        CUTS[name](proxy)
-        ends = [await lease_end(handle) for handle in handles]
-        await asyncio.gather(*map(eventually, (wards[0].stopped, wards[1].stopped, command.ended)))
+        with measured_lateness() as late:
+            CUTS[name](proxy)
+            ends = [await lease_end(handle) for handle in handles]
+            await asyncio.gather(*map(eventually, (wards[0].stopped, wards[1].stopped, command.ended)))
         if name != "half open":  # there the server goes on hearing of the worker
-            for stopped_at, end in zip(
-                (wards[0].stopped_at, wards[1].stopped_at, command.ended_at), ends, strict=True
-            ):
-                assert stopped_at < end, name
+            stops = (wards[0].stopped_at, wards[1].stopped_at, command.ended_at)
+            for stopped_at, end in zip(stops, ends, strict=True):
+                # What a machine with too much to do adds is no fault of the worker's.
+                assert stopped_at < end + late.seconds, (name, late.seconds)
         async with serving(client, queue, *handlers):
             results = await asyncio.gather(*map(outcome_of, handles))
         assert worker.counters.leases_lost == 3
@@ -171,18 +178,32 @@ async def test_handlers_are_stopped_before_their_leases_end(
     )
 
 
+async def heard_again(handle: WorkflowHandle, times: int = 1) -> None:
+    """Waits until the server has heard of the job's worker that often."""
+    for _ in range(times):
+        activity = await pending(handle)
+        assert activity is not None
+        last = activity.last_heartbeat_time
+
+        async def later(last: Any = last) -> bool:
+            now = await pending(handle)
+            return now is None or now.last_heartbeat_time != last
+
+        await eventually(later)
+
+
 async def test_what_networks_usually_do_costs_no_lease(jobs: Jobs, engine: EmbeddedEngine) -> None:
     """Latency and connections that end."""
     wards = (Ward(), Ward())
     async with behind(engine, jobs.queue, *hold(*wards)) as (proxy, worker):
-        handles = [await jobs.start(kind, lease=LEASE) for kind in ("loop", "thread")]
+        handles = [await jobs.start(kind, lease=2 * LEASE) for kind in ("loop", "thread")]
         await asyncio.gather(*map(acknowledged, handles))
         proxy.delay(0.15)
-        await asyncio.sleep(1.5 * LEASE)
+        await asyncio.gather(*(heard_again(handle, times=2) for handle in handles))
         proxy.heal()
-        for _ in range(5):
+        for _ in range(3):
             proxy.reset()
-            await asyncio.sleep(0.3 * LEASE)
+            await asyncio.gather(*map(heard_again, handles))
         for ward in wards:
             ward.release.set()
         results = await asyncio.gather(*map(outcome_of, handles))

@@ -19,6 +19,7 @@ from temporalio.service import RPCError
 
 from duetime import Job, Snooze, handler
 from duetime.connection import connect
+from duetime.contracts.carry import Carry
 from duetime.contracts.instants import EPOCH
 from duetime.contracts.record import Attempt, Record
 from duetime.contracts.states import AttemptOutcome
@@ -27,7 +28,6 @@ from tests.api.caller import Caller
 from tests.support.jobs import NO_WAIT, Jobs, acknowledged, held, is_backing_off, outcome_of
 from tests.support.waiting import eventually
 from tests.support.workers import serving
-from workflows.carry import Carry
 from workflows.worker import orchestrator
 
 MICROSECOND = timedelta(microseconds=1)
@@ -124,7 +124,7 @@ async def test_through_workflow_resets(jobs: Jobs, client: Client, log: Log, log
 async def test_through_pauses(jobs: Jobs, client: Client, log: Log, logged: Any, max_attempts: int) -> None:
     """Paused through Temporal and let go on: no attempt is used up, the last one neither."""
     async with serving(client, jobs.queue, logged):
-        handle = await jobs.start("logged", lease="2s", retry=NO_WAIT | {"max_attempts": max_attempts})
+        handle = await jobs.start("logged", lease="4s", retry=NO_WAIT | {"max_attempts": max_attempts})
         await log.began(1)
         about = {
             "namespace": client.namespace,

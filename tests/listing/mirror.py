@@ -14,11 +14,11 @@ from typing import Any
 
 from temporalio.client import WorkflowExecutionStatus as Status
 
-from api.jobs.facts import Facts
 from api.jobs.index import Index, Row
 from api.jobs.listing import Lister
 from api.jobs.reading import Reader
 from duetime.contracts.job import JobSpec
+from duetime.jobs.facts import Facts
 
 _BEGIN = datetime(2027, 1, 15, 9, 0, tzinfo=UTC)
 _NAMES = {

@@ -12,7 +12,6 @@ from temporalio.client import Client
 
 from api.doctor.__main__ import as_text, examine_at
 from api.doctor.queues import examine_queues
-from api.jobs.facts import Facts
 from api.queues.board import Sight
 from api.queues.census import Census, Part, Resident
 from duetime.doctor import clock, server, zones
@@ -20,6 +19,7 @@ from duetime.doctor.findings import Finding, Report, Severity, error, ok, warnin
 from duetime.engine import EmbeddedEngine
 from duetime.engine.namespace import WANTED
 from duetime.engine.ports import free_port
+from duetime.jobs.facts import Facts
 from duetime.settings import Settings
 from tests.engine.programs import ROOT, environment, finish, start_python
 from tests.operations.bench import Bench, hold, until

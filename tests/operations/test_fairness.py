@@ -1,8 +1,10 @@
 """One tenant's flood does not hold up another's single job."""
 
 import asyncio
+from datetime import datetime
 
 from tests.operations.bench import BEGUN, Bench
+from workflows.worker import orchestrator
 
 FLOOD = 300
 
@@ -26,3 +28,31 @@ async def test_a_tenant_with_one_job_starts_within_a_few_dispatches(bench: Bench
         await bench.in_state(lone, "succeeded")
     before = BEGUN.index(lone) - min(BEGUN.index(job_id) for job_id in flood if job_id in BEGUN)
     assert before <= 10, f"{before} jobs of the other tenant came first"
+
+
+async def test_the_queue_of_the_workflows_is_shared_out_too(alone: Bench) -> None:
+    """What has not had its first workflow task is in no queue of jobs yet."""
+    places = asyncio.Semaphore(16)
+
+    async def submit() -> str:
+        async with places:
+            return await alone.submit(fairness_key="tenant-with-many")
+
+    flood = await asyncio.gather(*(submit() for _ in range(FLOOD // 3)))
+    lone = await alone.submit(fairness_key="tenant-with-one")
+    async with orchestrator(
+        alone.client, max_concurrent_workflow_tasks=2, max_concurrent_workflow_task_polls=2
+    ):
+        await alone.backlog(queued=FLOOD // 3 + 1)
+    begun = await asyncio.gather(*(_first_task(alone, job_id) for job_id in [lone, *flood]))
+    before = sum(one < begun[0] for one in begun)
+    assert before <= 10, f"{before} jobs of the other tenant came first"
+
+
+async def _first_task(bench: Bench, job_id: str) -> datetime:
+    history = await bench.client.get_workflow_handle(job_id).fetch_history()
+    return next(
+        event.event_time.ToDatetime()
+        for event in history.events
+        if event.HasField("workflow_task_started_event_attributes")
+    )

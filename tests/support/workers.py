@@ -27,7 +27,7 @@ def serving(client: Client, queue: str, *handlers: Any, grace: float = 0.1, conc
 class WorkerProcess:
     """A `worker.py` of its own, with its output."""
 
-    def __init__(self, address: str, queue: str, *arguments: str) -> None:
+    def __init__(self, address: str, queue: str, *arguments: str, workflows: bool = False) -> None:
         self.lines: list[str] = []
         clean = {name: value for name, value in os.environ.items() if not name.startswith("DUETIME_")}
         settings = {"DUETIME_TEMPORAL_ADDRESS": address, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
@@ -36,7 +36,7 @@ class WorkerProcess:
             [
                 sys.executable,
                 str(ROOT / "worker.py"),
-                "--no-workflows",
+                *([] if workflows else ["--no-workflows"]),
                 "--queues",
                 queue,
                 "--handlers",

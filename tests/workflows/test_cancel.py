@@ -9,6 +9,7 @@ from typing import Any
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 
 from duetime import Job, JobCancelled, Snooze, handler
+from duetime.contracts.carry import StopRequest
 from duetime.contracts.record import Attempt, Record
 from duetime.contracts.states import AttemptOutcome
 from tests.support.jobs import (
@@ -23,7 +24,6 @@ from tests.support.jobs import (
 )
 from tests.support.waiting import eventually
 from tests.support.workers import serving
-from workflows.carry import StopRequest
 
 CANCELED = WorkflowExecutionStatus.CANCELED
 

@@ -10,7 +10,9 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from duetime import Job, Snooze, attributes, handler
 from duetime.contracts.instants import format_instant
 from tests.support.jobs import NO_WAIT, Jobs, Outcome, outcome_of
+from tests.support.waiting import eventually
 from tests.support.workers import serving
+from workflows.worker import orchestrator
 
 FAILED = WorkflowExecutionStatus.FAILED
 NEXT_HOUR = {"initial_interval": "1h", "max_interval": "1h"}
@@ -143,3 +145,56 @@ async def test_moving_a_job_moves_its_deadline(jobs: Jobs, client: Client) -> No
         assert (await second.describe()).status is WorkflowExecutionStatus.RUNNING
         await second.execute_update("run_now")
         assert (await outcome_of(second)).result == "in time"
+
+
+async def test_the_deadline_counts_from_the_end_of_a_start_delay(jobs: Jobs, client: Client) -> None:
+    """Temporal's own, of which the workflow is told nothing: the server is asked."""
+    seen: list[datetime] = []
+
+    @handler("ok")
+    async def ok(payload: dict[str, Any], job: Job) -> str:
+        seen.append(job.due_at)
+        return "in time"
+
+    async with serving(client, jobs.queue, ok):
+        job = {"kind": "ok", "queue": jobs.queue, "deadline": "2s"}
+        handle = await jobs.start_raw(job, start_delay=timedelta(seconds=3))
+        assert (await outcome_of(handle)).result == "in time"
+        described = await handle.describe()
+    assert described.execution_time is not None
+    assert described.execution_time - described.start_time == timedelta(seconds=3)
+    assert seen == [described.execution_time]
+    assert described.typed_search_attributes.get(attributes.DUE_AT) == described.execution_time
+
+
+async def test_a_start_that_nobody_took_in_time_counts_from_when_it_was_due(
+    jobs: Jobs, client: Client
+) -> None:
+    """Not from when a worker for the workflows came: lateness is not forgiven, by hand or not."""
+    quiet = f"{jobs.queue}-workflows"
+    job = {"kind": "ok", "queue": jobs.queue, "deadline": "1s"}
+    handle = await client.start_workflow("Job", job, id=f"late-{jobs.queue}", task_queue=quiet)
+    started = (await handle.describe()).start_time
+    await eventually(lambda: datetime.now(UTC) - started > timedelta(seconds=1.5))
+    async with orchestrator(client, task_queue=quiet):
+        ended = await outcome_of(handle)
+    assert (ended.status, ended.type) == (FAILED, "DeadlineExceeded")
+
+
+async def test_a_handlers_error_may_have_the_name_of_ours(jobs: Jobs, client: Client) -> None:
+    """gRPC and others have a `DeadlineExceeded` too. Those who wait for the job hear that it failed."""
+
+    class DeadlineExceeded(Exception):
+        pass
+
+    @handler("overdrawn")
+    async def overdrawn(payload: dict[str, Any]) -> None:
+        raise DeadlineExceeded("of somebody else's")
+
+    async with serving(client, jobs.queue, overdrawn):
+        first = await jobs.start("overdrawn", delay="2s", retry={"max_attempts": 1})
+        second = await jobs.run("overdrawn", after=[first.id])
+        ended = await outcome_of(first)
+    assert (ended.type, ended.message) == ("DeadlineExceeded", "of somebody else's")
+    assert (second.type, second.outcomes) == ("DependencyFailed", [])
+    assert second.message.endswith("ended failed")
