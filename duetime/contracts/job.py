@@ -71,7 +71,9 @@ JobId = Annotated[
     AfterValidator(_no_dots),
 ]
 #: The id of any job, those that Duetime derives included.
-AnyJobId = Annotated[str, StringConstraints(min_length=1, max_length=250, pattern=r"^[A-Za-z0-9_.:~\-]+$")]
+AnyJobId = Annotated[
+    str, StringConstraints(min_length=1, max_length=limits.DERIVED_ID_LENGTH, pattern=r"^[A-Za-z0-9_.:~\-]+$")
+]
 Kind = Annotated[
     str, StringConstraints(min_length=1, max_length=limits.KIND_LENGTH, pattern=r"^[A-Za-z0-9_.:/\-]+$")
 ]
@@ -113,6 +115,18 @@ class Retry(Contract):
         list[Annotated[str, StringConstraints(min_length=1, max_length=limits.ERROR_TYPE_LENGTH)]],
         Field(max_length=limits.NON_RETRYABLE),
     ] = []
+
+
+class Concurrency(Contract):
+    """At most `limit` jobs of one `key` run at once, on whatever queues and workers."""
+
+    key: Annotated[
+        str, StringConstraints(min_length=1), AfterValidator(_short_key), Field(examples=["tenant-42"])
+    ]
+    limit: Annotated[
+        int,
+        Field(strict=True, ge=limits.CONCURRENCY[0], le=limits.CONCURRENCY[1], examples=[3]),
+    ]
 
 
 class DueTime(Contract):
@@ -179,6 +193,7 @@ class JobSpec(DueTime):
         float,
         Field(strict=True, ge=limits.FAIRNESS_WEIGHT[0], le=limits.FAIRNESS_WEIGHT[1], allow_inf_nan=False),
     ] = 1.0
+    concurrency: Concurrency | None = None
     retry: Retry = Retry()
     timeout: Annotated[Span, between(limits.SHORTEST_TIMEOUT, limits.LONGEST_CLOCK)] = timedelta(minutes=10)
     lease: Annotated[Span, between(limits.SHORTEST_LEASE, limits.LONGEST_LEASE)] = timedelta(seconds=30)

@@ -12,6 +12,11 @@ DEPENDENTS = 200
 TAG_LENGTH = 64
 FAIRNESS_KEY_BYTES = 64
 FAIRNESS_WEIGHT = (0.001, 1000.0)
+#: Places of a concurrency limit.
+CONCURRENCY = (1, 1000)
+#: What the jobs that wait for one limit may take in the engine, which hands at most 2 MiB from one run of a workflow to
+#: the next: some 20,000 jobs with ids of ordinary length. Those beyond ask again by themselves.
+LINE_BYTES = 1_500_000
 PRIORITY = (1, 5)
 IDEMPOTENCY_KEY_LENGTH = 255
 MAX_ATTEMPTS = 1000
@@ -62,6 +67,22 @@ SHORTEST_MESSAGE_LENGTH = 40
 
 #: The task queue of workflows; queues of jobs cannot begin with this word.
 ORCHESTRATION_QUEUE = "duetime"
+
+#: Jobs of one pipeline, and the letters of a job's name in it.
+PIPELINE_JOBS = 2_000
+PIPELINE_JOB_NAME = 64
+#: Jobs of a pipeline, or items of one of its jobs, under way at once: the engine takes 2,000 open children, and slows
+#: down long before.
+PIPELINE_PARALLEL = 500
+#: Compact UTF-8 JSON of a pipeline. The engine takes 2 MiB, in which what a run hands to the next must have room.
+PIPELINE_BYTES = 1536 * 1024
+#: Items of one `for_each`, and compact UTF-8 JSON of their list.
+ITEMS = 10_000
+ITEMS_BYTES = 512 * 1024
+#: Compact UTF-8 JSON of the results of one `for_each` as a list, as far as another job may refer to them.
+ITEM_RESULTS_BYTES = 768 * 1024
+#: The longest id that the server's index takes on every database, those that Duetime derives included.
+DERIVED_ID_LENGTH = 250
 
 SHORTEST_CATCH_UP = timedelta(seconds=10)
 LONGEST_CATCH_UP = timedelta(days=30)
