@@ -22,8 +22,12 @@ def dispatch(
     due_at: datetime,
     priority: int,
     queue_timeout: timedelta | None,
+    once: bool,
 ) -> workflow.ActivityHandle[RawValue]:
-    """Hands the job out, under the next number of `carry.dispatches`, to wait so long for a worker."""
+    """Hands the job out, under the next number of `carry.dispatches`, to wait so long for a worker.
+
+    With `once` an attempt that fails comes back to the workflow, instead of being tried again by the server.
+    """
     assignment = _assignment(spec, carry, record, due_at)
     first = max(spec.retry.initial_interval, _SOONEST)
     return workflow.start_activity(
@@ -40,7 +44,7 @@ def dispatch(
             initial_interval=first,
             backoff_coefficient=spec.retry.backoff,
             maximum_interval=max(spec.retry.max_interval, first),
-            maximum_attempts=max(1, spec.retry.max_attempts - record.used),
+            maximum_attempts=1 if once else max(1, spec.retry.max_attempts - record.used),
             non_retryable_error_types=[*_OURS, *spec.retry.non_retryable],
         ),
         priority=Priority(
@@ -53,6 +57,7 @@ def dispatch(
 
 def _assignment(spec: JobSpec, carry: Carry, record: Record, due_at: datetime) -> Assignment:
     info = workflow.info()
+    told = info.typed_search_attributes
     return Assignment(
         id=info.workflow_id,
         run_id=info.run_id,
@@ -60,8 +65,8 @@ def _assignment(spec: JobSpec, carry: Carry, record: Record, due_at: datetime) -
         queue=spec.queue,
         idempotency_key=carry.idempotency_key or f"{info.workflow_id}:{info.first_execution_run_id}",
         due_at=due_at,
-        nominal_time=info.typed_search_attributes.get(attributes.NOMINAL_TIME),
-        schedule_id=carry.schedule_id or info.typed_search_attributes.get(attributes.SCHEDULE_ID),
+        nominal_time=carry.nominal_time or told.get(attributes.NOMINAL_TIME),
+        schedule_id=carry.schedule_id or told.get(attributes.SCHEDULE_ID),
         pipeline_id=carry.pipeline_id,
         max_attempts=spec.retry.max_attempts,
         attempts_used=record.used,

@@ -12,7 +12,7 @@ import typer
 from typer.exceptions import Abort, TyperException
 from typer.exceptions import Exit as TyperExit
 
-from duetime.cli import commands, many, reading, service, submit, worker
+from duetime.cli import commands, many, pipelines, reading, service, submit, worker
 from duetime.cli.context import Connection, complain
 from duetime.cli.exits import Exit, ReaderGone, code_of, lines_of
 from duetime.errors import DuetimeError
@@ -25,6 +25,7 @@ Examples:
   duetime get report-4711
   duetime watch report-4711
   duetime retry report-4711 --from checkpoint
+  duetime pipelines submit nightly.json --wait
   duetime retry --failed --kind report.build --canary 3 --wait
   duetime queues pause mail --reason "the mail server moves"
   duetime doctor
@@ -92,6 +93,7 @@ app.command("retry")(commands.retry)
 app.command("run-now")(commands.run_now)
 app.command("move")(commands.move)
 app.command("kinds")(reading.kinds)
+app.add_typer(pipelines.app, name="pipelines")
 app.command("why")(service.why)
 app.command("backlog")(service.backlog)
 app.command("doctor")(service.doctor)

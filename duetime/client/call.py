@@ -41,5 +41,14 @@ class Call:
 
 def job_path(job_id: str, rest: str = "") -> str:
     """The path of a job. Whatever an id holds, it stays one step of the path."""
-    step = quote(job_id, safe=":~")
-    return f"/v1/jobs/{step.replace('.', '%2E') if step.strip('.') == '' else step}{rest}"
+    return f"/v1/jobs/{_step(job_id)}{rest}"
+
+
+def pipeline_path(pipeline_id: str, rest: str = "") -> str:
+    """The path of a pipeline."""
+    return f"/v1/pipelines/{_step(pipeline_id)}{rest}"
+
+
+def _step(name: str) -> str:
+    step = quote(name, safe=":~")
+    return step.replace(".", "%2E") if step.strip(".") == "" else step

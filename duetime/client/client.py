@@ -30,6 +30,7 @@ from duetime.client.fields import (
     wire,
 )
 from duetime.client.operations import OperationCalls
+from duetime.client.pipelines import Pipelines
 from duetime.client.queues import QueueCalls
 from duetime.client.sender import Sender
 from duetime.client.waiting import poll, span, waited
@@ -86,6 +87,8 @@ class Client(OperationCalls, QueueCalls):
         patience = span("timeout", options.get("timeout", "30s"))
         self._sender = Sender(address.url, self._connections, patience)
         self._listener = Listener(address.url, self._connections, patience)
+        #: Pipelines: `await client.pipelines.submit({…})`.
+        self.pipelines = Pipelines(self._sender, self._listener)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.url!r})"
@@ -216,8 +219,10 @@ class Client(OperationCalls, QueueCalls):
         query = query_of({**filters, "limit": limit, "cursor": cursor})
         return read(JobPage, await self._sender.send(Call("GET", "/v1/jobs", query=query)))
 
-    async def count(self, *, by: Literal["state"] | None = None, **filters: Unpack[Filters]) -> JobCounts:
-        """How many jobs the filters hold, in all or by state."""
+    async def count(
+        self, *, by: Literal["state", "error"] | None = None, **filters: Unpack[Filters]
+    ) -> JobCounts:
+        """How many jobs the filters hold, in all or by state; or of those that failed or expired, by type of error."""
         query = query_of({**filters, "by": by})
         return read(JobCounts, await self._sender.send(Call("GET", "/v1/jobs:count", query=query)))
 

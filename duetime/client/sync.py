@@ -7,34 +7,49 @@ see the same signature, and there is no second copy to keep up.
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from functools import wraps
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack
 
 from duetime.client.client import Client, Options
+from duetime.client.pipelines import Pipelines
 from duetime.client.portal import Portal
 
 P = ParamSpec("P")
 T = TypeVar("T")
+C = TypeVar("C")
+C_co = TypeVar("C_co", covariant=True)
+
+
+class _Face(Generic[C_co]):
+    """The face of a client that callers see who do not await."""
+
+    def __init__(self, client: C_co, portal: Portal) -> None:
+        self._behind = client
+        self._portal = portal
+
+    @property
+    def _client(self) -> C_co:
+        return self._behind
 
 
 def _now(
-    method: Callable[Concatenate[Client, P], Coroutine[Any, Any, T]],
-) -> Callable[Concatenate["SyncClient", P], T]:
+    method: Callable[Concatenate[C, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[_Face[C], P], T]:
     """`method`, waited for."""
 
     @wraps(method)
-    def call(self: "SyncClient", /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def call(self: _Face[C], /, *args: P.args, **kwargs: P.kwargs) -> T:
         return self._portal.call(method(self._client, *args, **kwargs))
 
     return call
 
 
 def _each(
-    method: Callable[Concatenate[Client, P], AsyncGenerator[T, None]],
-) -> Callable[Concatenate["SyncClient", P], Iterator[T]]:
+    method: Callable[Concatenate[C, P], AsyncGenerator[T, None]],
+) -> Callable[Concatenate[_Face[C], P], Iterator[T]]:
     """The items of `method`, each waited for when it is wanted."""
 
     @wraps(method)
-    def call(self: "SyncClient", /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+    def call(self: _Face[C], /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
         items = method(self._client, *args, **kwargs)
         try:
             while True:
@@ -57,7 +72,22 @@ async def _close(items: AsyncGenerator[Any, None]) -> None:
     await items.aclose()
 
 
-class SyncClient:
+class SyncPipelines(_Face[Pipelines]):
+    """`Pipelines` for code without asyncio: `SyncClient.pipelines`."""
+
+    submit = _now(Pipelines.submit)
+    submit_spec = _now(Pipelines.submit_spec)
+    get = _now(Pipelines.get)
+    wait_for = _now(Pipelines.wait_for)
+    list = _each(Pipelines.list)
+    page = _now(Pipelines.page)
+    events = _each(Pipelines.events)
+    graph = _now(Pipelines.graph)
+    cancel = _now(Pipelines.cancel)
+    retry = _now(Pipelines.retry)
+
+
+class SyncClient(_Face[Client]):
     """`Client` for code without asyncio: the same arguments, methods, answers and exceptions.
 
     Safe to share between threads, and between processes that fork after it was made. Close it, or use it as a context.
@@ -67,8 +97,8 @@ class SyncClient:
     """
 
     def __init__(self, url: str | None = None, **options: Unpack[Options]) -> None:
-        self._client = Client(url, **options)
-        self._portal = Portal("duetime-client")
+        super().__init__(Client(url, **options), Portal("duetime-client"))
+        self.pipelines = SyncPipelines(self._client.pipelines, self._portal)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._client.url!r})"
@@ -116,6 +146,7 @@ class SyncClient:
     pause_queue = _now(Client.pause_queue)
     resume_queue = _now(Client.resume_queue)
     set_queue_rate = _now(Client.set_queue_rate)
+    set_queue_concurrency = _now(Client.set_queue_concurrency)
     backlog = _now(Client.backlog)
     why = _now(Client.why)
     doctor = _now(Client.doctor)

@@ -27,11 +27,17 @@ class Carry(Part):
     ordered: bool = False
     dependents: list[str] = Field(default_factory=list)
     ready_at: AwareDatetime | None = None
-    #: The run that this one redrives.
-    redrive_of: str | None = None
-    #: What made the job.
+    #: How often it asked for a place under a concurrency limit; since when the attempt that asks wants to run; and when
+    #: the job was accepted, in milliseconds since 1970.
+    asks: Annotated[int, Field(ge=0)] = 0
+    turn_at: AwareDatetime | None = None
+    limit_at: int | None = None
+    #: What made the job, and the instant that its schedule's rule named.
     schedule_id: str | None = None
     pipeline_id: str | None = None
+    nominal_time: AwareDatetime | None = None
+    #: The run that this one redrives.
+    redrive_of: str | None = None
 
     @classmethod
     def fresh(cls) -> "Carry":

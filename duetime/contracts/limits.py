@@ -12,6 +12,11 @@ DEPENDENTS = 200
 TAG_LENGTH = 64
 FAIRNESS_KEY_BYTES = 64
 FAIRNESS_WEIGHT = (0.001, 1000.0)
+#: Places of a concurrency limit.
+CONCURRENCY = (1, 1000)
+#: What the jobs that wait for one limit may take in the engine, which hands at most 2 MiB from one run of a workflow to
+#: the next: some 20,000 jobs with ids of ordinary length. Those beyond ask again by themselves.
+LINE_BYTES = 1_500_000
 PRIORITY = (1, 5)
 IDEMPOTENCY_KEY_LENGTH = 255
 MAX_ATTEMPTS = 1000
@@ -63,16 +68,6 @@ SHORTEST_MESSAGE_LENGTH = 40
 #: The task queue of workflows; queues of jobs cannot begin with this word.
 ORCHESTRATION_QUEUE = "duetime"
 
-SHORTEST_CATCH_UP = timedelta(seconds=10)
-LONGEST_CATCH_UP = timedelta(days=30)
-LONGEST_JITTER = timedelta(days=1)
-MAX_RUNS = 1_000_000_000
-NOTE_LENGTH = 500
-#: Times of one backfill, and rows of one account of occurrences.
-BACKFILL_TIMES = 10_000
-OCCURRENCES = 1_000
-PAGE_SCHEDULES = 200
-
 #: Jobs of one pipeline, and the letters of a job's name in it.
 PIPELINE_JOBS = 2_000
 PIPELINE_JOB_NAME = 64
@@ -88,3 +83,13 @@ ITEMS_BYTES = 512 * 1024
 ITEM_RESULTS_BYTES = 768 * 1024
 #: The longest id that the server's index takes on every database, those that Duetime derives included.
 DERIVED_ID_LENGTH = 250
+
+SHORTEST_CATCH_UP = timedelta(seconds=10)
+LONGEST_CATCH_UP = timedelta(days=30)
+LONGEST_JITTER = timedelta(days=1)
+MAX_RUNS = 1_000_000_000
+NOTE_LENGTH = 500
+#: Times of one backfill, and rows of one account of occurrences.
+BACKFILL_TIMES = 10_000
+OCCURRENCES = 1_000
+PAGE_SCHEDULES = 200

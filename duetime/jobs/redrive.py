@@ -21,6 +21,7 @@ from duetime.contracts.job import JOB
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
 from duetime.contracts.record import IDEMPOTENCY, Record
 from duetime.contracts.requests import RedriveRequest
+from duetime.contracts.schedule_book import MADE_BY
 from duetime.contracts.states import State
 from duetime.jobs.facts import Facts
 from duetime.jobs.refusal import NotNow
@@ -32,6 +33,11 @@ def check_redrive(facts: Facts, request: RedriveRequest) -> None:
     """Passes when the job can be redriven; `NotNow` says why it cannot."""
     if request.run_id is not None and request.run_id != facts.run_id:
         raise NotNow("moved_on", f"the newest run is {facts.run_id}, not {request.run_id}")
+    if facts.carry.pipeline_id is not None:
+        # Others may have been skipped because of it, and its result is what they were given.
+        raise NotNow(
+            "of_pipeline", f"the job is part of the pipeline {facts.carry.pipeline_id!r}: redrive that"
+        )
     if facts.is_open:
         raise NotNow("open", "the job is still open; only a final one can be redriven")
     if facts.spec is None:
@@ -78,7 +84,8 @@ async def _request(client: Client, facts: Facts, request: RedriveRequest) -> Sta
     }
     carry = Carry.fresh().model_copy(update=changes)
     described = await _described(client, facts)
-    memo = {IDEMPOTENCY: described.memo.fields[IDEMPOTENCY]} if IDEMPOTENCY in described.memo.fields else {}
+    kept = described.memo.fields
+    memo = {name: kept[name] for name in (IDEMPOTENCY, MADE_BY) if name in kept}
     found = described.search_attributes
     for gone in (attributes.OUTCOME.name, attributes.DUE_AT.name):
         found.indexed_fields.pop(gone, None)

@@ -26,6 +26,11 @@ from duetime.testing import listing
 if TYPE_CHECKING:
     from duetime.testing.fake import FakeDuetime
 
+_NO_PIPELINES = (
+    "FakeDuetime runs no pipelines: test their handlers one by one here, and the whole on a real Duetime "
+    "(the fixture `duetime_service`)"
+)
+
 Model = TypeVar("Model", bound=BaseModel)
 Route = Callable[["Web", httpx2.Request, str], Awaitable[httpx2.Response]]
 
@@ -43,6 +48,8 @@ class Web(httpx2.AsyncBaseTransport):
                 if match and method == request.method:
                     job_id = unquote(match["id"]) if "id" in match.groupdict() else ""
                     return await route(self, request, job_id)
+            if request.url.path.startswith("/v1/pipelines"):
+                raise problem_error(501, "not-built", "Not built", _NO_PIPELINES)
             detail = f"the fake has no {request.method} {request.url.path}"
             raise problem_error(404, "not-found", "Not found", detail)
         except ApiError as error:

@@ -41,7 +41,10 @@ def _anywhere(value: Any) -> Any:
     """Where the files of this machine lie, which stacks tell in plain and in encoded payloads, is of no interest."""
     match value:
         case dict():
-            return {key: _recoded(item) if key == "data" else _anywhere(item) for key, item in value.items()}
+            return {
+                key: _recoded(item) if key == "data" and isinstance(item, str) else _anywhere(item)
+                for key, item in value.items()
+            }
         case list():
             return [_anywhere(item) for item in value]
         case str():
