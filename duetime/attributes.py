@@ -38,7 +38,7 @@ ALL = (
 
 
 def of_job(
-    spec: JobSpec, due_at: datetime, *, schedule_id: str | None = None, pipeline_id: str | None = None
+    spec: JobSpec, due_at: datetime, *, nominal_time: datetime | None = None, pipeline_id: str | None = None
 ) -> TypedSearchAttributes:
     """The search attributes of a job, and what made it."""
     found: list[SearchAttributePair[Any]] = [
@@ -50,8 +50,8 @@ def of_job(
         found.append(SearchAttributePair(TAGS, [index_tag(tag) for tag in dict.fromkeys(spec.tags)]))
     if spec.fairness_key:
         found.append(SearchAttributePair(FAIRNESS_KEY, spec.fairness_key))
-    if schedule_id:
-        found.append(SearchAttributePair(SCHEDULE_ID, schedule_id))
+    if nominal_time:
+        found.append(SearchAttributePair(NOMINAL_TIME, nominal_time))
     if pipeline_id:
         found.append(SearchAttributePair(PIPELINE_ID, pipeline_id))
     return TypedSearchAttributes(found)

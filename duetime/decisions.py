@@ -41,6 +41,9 @@ class Ended:
     worker: str | None = None
     #: A worker that speaks no language of ours gave a sign of life, or took it at least when it was cancelled.
     heard: bool = False
+    #: The server would have tried again, had it been allowed more attempts; after so long, if the handler said so.
+    retryable: bool = False
+    delay: timedelta | None = None
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,8 @@ class Situation:
     unhandled: int = 0
     #: The record as it was seen on the server before the activity was cancelled.
     seen: Record = field(default_factory=Record)
+    #: The server makes one attempt of each dispatch: to try again after a failure is for the workflow.
+    once: bool = False
 
 
 def after_end(ended: Ended, situation: Situation) -> Step:
@@ -151,7 +156,10 @@ def _after_failure(ended: Ended, record: Record, situation: Situation) -> Step:
             type=cut(sendable(ended.type or "Error"), limits.ERROR_TYPE_LENGTH),
             message=cut(sendable(ended.message), limits.ERROR_MESSAGE_LENGTH),
         )
-        return Fail(error, _closed(ended, record, situation, AttemptOutcome.FAILED, error))
+        record = _closed(ended, record, situation, AttemptOutcome.FAILED, error)
+        if situation.once and ended.retryable:
+            return _again_or_fail(error, "failed", record, situation, ended.delay)
+        return Fail(error, record)
     if ended.sign.no_handler:
         seconds = min(2 ** min(situation.unhandled, 10), _LONGEST_NO_HANDLER_WAIT)
         return Again(timedelta(seconds=seconds), "no_handler", record)
@@ -199,10 +207,14 @@ def _after_timeout(ended: Ended, record: Record, situation: Situation) -> Step:
     return _again_or_fail(error, "timed_out", record, situation)
 
 
-def _again_or_fail(error: Error, reason: str, record: Record, situation: Situation) -> Step:
+def _again_or_fail(
+    error: Error, reason: str, record: Record, situation: Situation, delay: timedelta | None = None
+) -> Step:
     if record.used >= situation.retry.max_attempts or error.type in situation.retry.non_retryable:
         return Fail(error, record)
-    return Again(retry_delay(situation.retry, max(1, record.used), situation.chance), reason, record)
+    if delay is None:
+        delay = retry_delay(situation.retry, max(1, record.used), situation.chance)
+    return Again(delay, reason, record)
 
 
 def _is_open(record: Record) -> bool:

@@ -127,6 +127,7 @@ class Children:
         await workflow.wait_condition(lambda: planned.id in self._stops or self._budget.take(size, length()))
         if planned.id in self._stops:
             return None
+        self._largest = max(self._largest, size + _OVERHEAD)
         return await workflow.start_child_workflow(
             planned.type,
             args=planned.arguments,

@@ -22,8 +22,12 @@ def dispatch(
     due_at: datetime,
     priority: int,
     queue_timeout: timedelta | None,
+    once: bool,
 ) -> workflow.ActivityHandle[RawValue]:
-    """Hands the job out, under the next number of `carry.dispatches`, to wait so long for a worker."""
+    """Hands the job out, under the next number of `carry.dispatches`, to wait so long for a worker.
+
+    With `once` an attempt that fails comes back to the workflow, instead of being tried again by the server.
+    """
     assignment = _assignment(spec, carry, record, due_at)
     first = max(spec.retry.initial_interval, _SOONEST)
     return workflow.start_activity(
@@ -40,7 +44,7 @@ def dispatch(
             initial_interval=first,
             backoff_coefficient=spec.retry.backoff,
             maximum_interval=max(spec.retry.max_interval, first),
-            maximum_attempts=max(1, spec.retry.max_attempts - record.used),
+            maximum_attempts=1 if once else max(1, spec.retry.max_attempts - record.used),
             non_retryable_error_types=[*_OURS, *spec.retry.non_retryable],
         ),
         priority=Priority(

@@ -84,7 +84,7 @@ def plan_fan_out(
     )
     spec = job.job({})
     told = attributes.of_job(
-        spec, workflow.now(), schedule_id=origin.schedule_id, pipeline_id=origin.pipeline_id
+        spec, workflow.now(), nominal_time=origin.nominal_time, pipeline_id=origin.pipeline_id
     )
     summary = f"{job.kind}, {len(items):,} items"
     return Planned(FAN_OUT, child_id, [given.compact()], told, job.priority, summary)

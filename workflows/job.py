@@ -25,6 +25,7 @@ with workflow.unsafe.imports_passed_through():
         Again,
         Cancelled,
         Fail,
+        How,
         Situation,
         Step,
         Succeed,
@@ -42,6 +43,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.reading import bad_job, read_end, read_job, read_result
     from workflows.standing import Standing
     from workflows.start_delay import delayed_due_time
+    from workflows.taking import Taken, Taking
 
 #: What a handler gets to clean up when the deadline ends its job.
 _DEADLINE_GRACE = timedelta(seconds=10)
@@ -73,6 +75,7 @@ class JobWorkflow(Standing):
         self._priority = self._carry.priority or self._spec.priority
         self._ready_at = self._carry.ready_at
         self._queue_wait = QueueWait(self._spec.queue_timeout)
+        self._taking = Taking(self._spec, self._carry)
         self._predecessors = Predecessors([] if self._carry.ordered else self._spec.after)
         for dependent in self._carry.dependents:
             self._dependents.add(dependent)
@@ -92,6 +95,7 @@ class JobWorkflow(Standing):
 
     async def _say_end(self, state: State) -> None:
         if self._error is None:
+            await self._taking.leave()
             count_end(self._spec.kind, self._spec.queue, state)
         await self._dependents.tell(state)
 
@@ -157,6 +161,7 @@ class JobWorkflow(Standing):
 
     async def _back_off(self, step: Again) -> None:
         self._phase, self._hurry = Phase.BACKING_OFF, False
+        self._taking.lose_turn()
         self._publish(next_attempt_at=workflow.now() + step.delay, reason=step.reason)
         if step.delay > timedelta(0):
             await self._wait(lambda: self._hurry, step.delay)
@@ -188,15 +193,37 @@ class JobWorkflow(Standing):
             raise DeadlineExceeded
         return left
 
+    # -- as `workflows.taking` needs it ---------------------------------------------------------------------
+
+    @property
+    def moved(self) -> bool:
+        return self._moved
+
+    @property
+    def current_priority(self) -> int:
+        return self._priority
+
+    async def wait(self, condition: Callable[[], bool], span: timedelta | None) -> None:
+        await self._wait(condition, span)
+
+    def say_waiting(self) -> None:
+        self._publish()
+
     # -- attempts -----------------------------------------------------------------------------------------
 
     async def _attempt(self) -> dict[str, Any] | None:
         """Has the job attempted; its ending, or `None` when there is more to do."""
         self._until_deadline()
-        self._phase, self._seen = Phase.DISPATCHED, Record()
+        self._phase, self._seen, begun = Phase.WAITING_FOR_PLACE, Record(), workflow.now()
+        taken = await self._taking.take(self, self._queue_wait.span)
+        if taken is not Taken.ALL:
+            await self._without_place(taken)
+            return None
+        self._phase = Phase.DISPATCHED
         self._carry.dispatches += 1
-        waits = self._queue_wait.enter()
-        handle = dispatch(self._spec, self._carry, self._record, self._due_at, self._priority, waits)
+        waits = self._queue_wait.enter(workflow.now() - begun)
+        once = self._taking.concern
+        handle = dispatch(self._spec, self._carry, self._record, self._due_at, self._priority, waits, once)
         self._handle = handle
         await self._wait(lambda: handle.done() or self._moved, None)
         if not handle.done():
@@ -204,6 +231,8 @@ class JobWorkflow(Standing):
             await self._wait(handle.done, None)
         moved, self._moved = self._moved, False
         step = await self._conclude(handle)
+        if await self._taking.leave() and not isinstance(step, Succeed):
+            raise asyncio.CancelledError
         match step:
             case Succeed():
                 self._phase = Phase.ENDING
@@ -222,6 +251,24 @@ class JobWorkflow(Standing):
             case _:
                 assert_never(step)
         return None
+
+    async def _without_place(self, taken: Taken) -> None:
+        """What becomes of a job that no attempt can be made of now."""
+        if taken is Taken.FRESH_HISTORY:
+            return  # It keeps its place in the line.
+        if await self._taking.leave():
+            raise asyncio.CancelledError
+        if taken is Taken.MOVED:
+            self._moved, self._phase = False, Phase.WAITING_FOR_DUE
+            self._taking.lose_turn()
+            self._publish()
+            return
+        self._queue_wait.leave(How.NOT_STARTED)
+        if await self._queue_wait.goes_on(self._spec.queue, self._wait):
+            self._moved = False
+            return
+        message = "no place came free under its concurrency limit within its queue_timeout"
+        raise self._failed(Error(type=ErrorType.QUEUE_TIMEOUT, message=message))
 
     async def _conclude(self, handle: workflow.ActivityHandle[RawValue]) -> Step:
         """How the activity ended, taken down in the record, and what that means for the job."""
@@ -247,6 +294,7 @@ class JobWorkflow(Standing):
             now=workflow.now(),
             chance=workflow.random().random(),
             unhandled=self._carry.unhandled,
+            once=self._taking.concern,
         )
 
     async def _withdraw(self, handle: workflow.ActivityHandle[RawValue]) -> None:

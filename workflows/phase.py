@@ -8,6 +8,8 @@ class Phase(Enum):
 
     WAITING_FOR_DUE = auto()
     BACKING_OFF = auto()
+    #: Due, under a concurrency limit that has no free place.
+    WAITING_FOR_PLACE = auto()
     DISPATCHED = auto()
     ENDING = auto()
 

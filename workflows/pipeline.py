@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from temporalio import workflow
 from temporalio.common import RawValue
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from duetime import attributes
@@ -22,11 +22,13 @@ with workflow.unsafe.imports_passed_through():
         FAULTS,
         FINAL_MARKS,
         PROGRESS,
+        STATE_OF,
         Halt,
         Mark,
         PipelineEnding,
         Progress,
     )
+    from duetime.contracts.record import Error
     from duetime.contracts.requests import CancelRequest
     from duetime.contracts.states import ErrorType, State
     from duetime.graph import Graph
@@ -80,7 +82,7 @@ class PipelineWorkflow:
     async def run(self, *arguments: RawValue) -> dict[str, Any]:
         if self._error is not None:
             raise bad_pipeline(self._error)
-        if self._ends_at is not None and self._carry.halt is None:
+        if self._ends_at is not None and self._graph.halt in (None, Halt.FAILURE):
             self._in_background(self._expire(self._ends_at - workflow.now()))
         while not self._graph.is_over:
             try:
@@ -146,10 +148,16 @@ class PipelineWorkflow:
                 self._faults[name] = ended.error
         except Unfit as fault:
             self._faults[name] = fault.error
-        finally:
-            self._graph.end(name, mark)
-            self._values.settle()
-            self._news = True
+        except ActivityError as error:
+            self._faults[name] = Error(
+                type=ErrorType.INVALID_REFERENCE, message=f"its results were not read: {error}"
+            )
+        before = self._graph.halt
+        self._graph.end(name, mark)
+        if self._graph.halt is not before:
+            self._reason = f"the job {name!r} {STATE_OF[mark]}"
+        self._values.settle()
+        self._news = True
 
     async def _plan(self, name: str) -> Planned:
         job, child_id = self._spec.jobs[name], self._id(name)
@@ -186,8 +194,6 @@ class PipelineWorkflow:
         self._news = True
 
     def _why(self) -> str:
-        if self._graph.halt is Halt.FAILURE:
-            return "another job of the pipeline failed"
         return self._reason or "the pipeline was cancelled"
 
     @workflow.update(name="cancel", unfinished_policy=workflow.HandlerUnfinishedPolicy.ABANDON)

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from pydantic import AwareDatetime, Field, ValidationError
-from temporalio.common import RawValue, SearchAttributeKey
+from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 from temporalio.workflow import Info
 
@@ -20,9 +20,6 @@ from duetime.contracts.record import Error, Part, cut
 from duetime.contracts.states import ErrorType
 from duetime.graph import kept
 from duetime.occurrence import occurrence_of
-
-#: What the server notes with whatever one of its schedules starts.
-_SCHEDULED_FOR = SearchAttributeKey.for_datetime("TemporalScheduledStartTime")
 
 
 class Origin(Part):
@@ -122,7 +119,7 @@ def origin_of(carry: PipelineCarry, info: Info) -> Origin:
         return carry.origin
     occurrence = occurrence_of(info.workflow_id)
     told = info.typed_search_attributes
-    nominal: datetime | None = told.get(_SCHEDULED_FOR)
+    nominal: datetime | None = told.get(attributes.NOMINAL_TIME)
     schedule = told.get(attributes.SCHEDULE_ID)
     return Origin(
         pipeline_id=info.workflow_id,

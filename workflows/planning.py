@@ -52,10 +52,9 @@ def plan_job(
         "idempotency_key": f"{child_id}:{origin.run_id}",
         "schedule_id": origin.schedule_id,
         "pipeline_id": origin.pipeline_id,
-        "nominal_time": origin.nominal_time,
     }
     carry = Carry.fresh().model_copy(update=told)
-    found = attributes.of_job(spec, due_at, schedule_id=origin.schedule_id, pipeline_id=origin.pipeline_id)
+    found = attributes.of_job(spec, due_at, nominal_time=origin.nominal_time, pipeline_id=origin.pipeline_id)
     return Planned(JOB, child_id, [spec.compact(), carry.compact()], found, spec.priority, spec.kind)
 
 

@@ -36,10 +36,12 @@ class QueueWait:
         self._waited = self._paused = _NONE
         self.span = self._timeout
 
-    def enter(self) -> timedelta | None:
-        """The job goes to its queue: how long it may wait there."""
+    def enter(self, waited: timedelta = _NONE) -> timedelta | None:
+        """The job goes to its queue, when it has `waited` so long already: how long it may wait there."""
         self._is_over = False
-        return self.span
+        if self.span is None or not waited:
+            return self.span
+        return max(self.span - waited, limits.SHORTEST_TIMEOUT)
 
     def leave(self, how: How) -> None:
         """It has left the queue, or had to: whatever began anew later waits anew."""

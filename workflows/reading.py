@@ -6,7 +6,14 @@ from typing import Any, NoReturn
 
 from pydantic import ValidationError
 from temporalio.common import RawValue
-from temporalio.exceptions import ActivityError, ApplicationError, CancelledError, TimeoutError, TimeoutType
+from temporalio.exceptions import (
+    ActivityError,
+    ApplicationError,
+    CancelledError,
+    RetryState,
+    TimeoutError,
+    TimeoutType,
+)
 from temporalio.workflow import Info
 
 from duetime.contracts import limits
@@ -95,7 +102,15 @@ def read_end(error: ActivityError) -> Ended:
     cause = error.cause
     worker = error.identity or None
     if isinstance(cause, ApplicationError):
-        return Ended(How.FAILED, cause.type or "", cause.message, read_sign(cause.details), worker)
+        return Ended(
+            How.FAILED,
+            cause.type or "",
+            cause.message,
+            read_sign(cause.details),
+            worker,
+            retryable=error.retry_state is RetryState.MAXIMUM_ATTEMPTS_REACHED,
+            delay=cause.next_retry_delay,
+        )
     if isinstance(cause, TimeoutError):
         how = {
             TimeoutType.HEARTBEAT: How.LEASE_LOST,

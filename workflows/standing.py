@@ -8,14 +8,17 @@ from temporalio.exceptions import ApplicationError
 
 from duetime import attributes
 from duetime.contracts import limits
-from duetime.contracts.carry import Change, StopRequest
+from duetime.contracts.carry import Carry, Change, StopRequest
+from duetime.contracts.concurrency import PLACE
 from duetime.contracts.instants import parse_instant
 from duetime.contracts.record import DEPENDENTS, VIEW, Error, Record, View
 from duetime.contracts.states import State
+from duetime.jobs.names import ENDED
 from duetime.predecessors import Predecessors
 from workflows.forgiving import forgiving
 from workflows.order import DEPENDENT, PREDECESSOR, Dependents
 from workflows.phase import Phase
+from workflows.taking import Taking
 
 
 class Standing:
@@ -25,7 +28,9 @@ class Standing:
     _due_at: datetime
     _priority: int
     _record: Record
+    _carry: Carry
     _predecessors: Predecessors
+    _taking: Taking
 
     def __init__(self) -> None:
         self._phase = Phase.WAITING_FOR_DUE
@@ -53,8 +58,15 @@ class Standing:
             reason=reason,
             record=self._record,
             error=error,
+            **self._waiting(),
         )
         workflow.upsert_memo({VIEW: view.compact()})
+
+    def _waiting(self) -> dict[str, Any]:
+        """The places that it has and waits for."""
+        return (
+            {"limits": self._taking.limits, "limited_at": self._carry.turn_at} if self._taking.limits else {}
+        )
 
     @workflow.signal(name="stop")
     @forgiving
@@ -76,6 +88,20 @@ class Standing:
         if self._error is None:
             self._predecessors.learn({told["id"]: State(told["state"])})
 
+    @workflow.signal(name=ENDED)
+    @forgiving
+    def predecessors_ended(self, told: dict[str, str]) -> None:
+        """Jobs that this one waits for had ended before it looked."""
+        if self._error is None:
+            self._predecessors.learn({job_id: State(state) for job_id, state in told.items()})
+
+    @workflow.signal(name=PLACE)
+    @forgiving
+    def place_granted(self, told: dict[str, Any]) -> None:
+        """A concurrency limit gave it a place."""
+        if self._error is None:
+            self._taking.granted(told)
+
     @workflow.update(name="move", unfinished_policy=workflow.HandlerUnfinishedPolicy.ABANDON)
     async def move(self, change: dict[str, Any]) -> None:
         """Another due time or priority; refused with `TooLate` once neither matters any more."""
@@ -85,7 +111,7 @@ class Standing:
         if wanted.run_at is not None:
             self._due_at = parse_instant(wanted.run_at)
             workflow.upsert_search_attributes([attributes.DUE_AT.value_set(self._due_at)])
-            self._moved = self._phase is Phase.DISPATCHED
+            self._moved = self._phase in (Phase.DISPATCHED, Phase.WAITING_FOR_PLACE)
         self._publish()
         await workflow.wait_condition(lambda: not self._moved)
         if self._phase is Phase.ENDING:
@@ -96,7 +122,7 @@ class Standing:
         wanted = Change.model_validate(change)
         if wanted.run_at and parse_instant(wanted.run_at) - workflow.now() > limits.FURTHEST_RUN_AT:
             raise ValueError("run_at: more than five years ahead")
-        self._refuse_unless(Phase.WAITING_FOR_DUE, Phase.DISPATCHED)
+        self._refuse_unless(Phase.WAITING_FOR_DUE, Phase.WAITING_FOR_PLACE, Phase.DISPATCHED)
 
     @workflow.update(name="run_now")
     def run_now(self) -> None:

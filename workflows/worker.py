@@ -12,6 +12,7 @@ from activities.bulk.turns import TurnTaker
 from activities.endings import Endings
 from activities.execution_time import ExecutionTime
 from activities.last_record import LastRecord
+from activities.limit_places import LimitPlaces
 from activities.predecessors import PredecessorCheck
 from activities.queue_pauses import QueuePauses
 from activities.schedules.all import schedule_activities
@@ -22,18 +23,29 @@ from workflows.bulk import BulkOperation
 from workflows.bulk_set import BulkSet
 from workflows.fan_out import FanOutWorkflow
 from workflows.job import JobWorkflow
+from workflows.limit import ConcurrencyLimit
 from workflows.pipeline import PipelineWorkflow
+from workflows.queue_limits import watching
 from workflows.schedule import ScheduleWorkflow
 
 #: The job workflow is dynamic: it also answers, readably, for types that do not exist.
-WORKFLOWS = [
+WORKFLOWS: list[type] = [
     JobWorkflow,
+    ConcurrencyLimit,
     BulkOperation,
     BulkSet,
     ScheduleWorkflow,
     PipelineWorkflow,
     FanOutWorkflow,
 ]
+
+
+class Orchestrator(Poller):
+    """A worker that knows which queues have a concurrency limit."""
+
+    async def run(self) -> None:
+        async with watching(self.client):
+            await super().run()
 
 
 def orchestrator(client: Client, **options: Any) -> Worker:
@@ -43,6 +55,7 @@ def orchestrator(client: Client, **options: Any) -> Worker:
     `temporalio.worker.Worker`, in place of ours.
     """
     let_polls_return()
+    places = LimitPlaces(client)
     endings = Endings(client)
     ours: dict[str, Any] = {
         "task_queue": ORCHESTRATION_QUEUE,
@@ -51,6 +64,11 @@ def orchestrator(client: Client, **options: Any) -> Worker:
             PredecessorCheck(client).check,
             LastRecord(client).read,
             QueuePauses(client).measure,
+            places.ask,
+            places.ask_queue,
+            places.leave,
+            places.grant,
+            places.look,
             endings.results,
             endings.last_run,
             endings.items_ending,
@@ -66,4 +84,4 @@ def orchestrator(client: Client, **options: Any) -> Worker:
         "sticky_queue_schedule_to_start_timeout": timedelta(seconds=3),
         "workflow_runner": UnsandboxedWorkflowRunner(),
     }
-    return Poller(client, **(ours | options))
+    return Orchestrator(client, **(ours | options))

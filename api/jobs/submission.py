@@ -10,6 +10,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from api.jobs.idempotency import Match, hashes, match, other_body
+from api.jobs.limit_warnings import limit_warnings
 from api.jobs.reading import Reader
 from api.kinds.checking import KindCheck
 from api.observe.counters import job_submitted
@@ -77,6 +78,7 @@ class Submitter:
         try:
             job, warnings = await self._check.check(submission, self._caller)
             await self._check_order(job, job_id)
+            warnings += await limit_warnings(self._client, job, self._caller)
         except Problem:
             # What was accepted once is answered again, whatever was announced or forgotten since.
             if wanted is not None and (there := await self._replay(job_id, wanted)):

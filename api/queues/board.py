@@ -17,8 +17,10 @@ from api.queues.lanes import Lane, read_lane
 from api.queues.shared import Shared
 from api.queues.workers import Sign, Signs, Worker, living
 from api.together import together
+from duetime.contracts.concurrency import QueueConcurrency
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
 from duetime.contracts.states import FINAL
+from duetime.queue_concurrency import queue_concurrencies, queue_concurrency
 
 _LAST_MINUTE = timedelta(minutes=1)
 _AT_ONCE = 16
@@ -36,6 +38,8 @@ class Sight:
     kinds: Mapping[str, list[str]]
     #: Jobs that ended, a second.
     completions: Mapping[str, float]
+    #: Concurrency limits of queues.
+    limits: Mapping[str, QueueConcurrency]
 
     @property
     def paused(self) -> frozenset[str]:
@@ -81,14 +85,18 @@ class Board:
         return await self._lane(name)
 
     async def _look(self, name: str | None = None) -> Sight:
-        census, signs, entries, completions = await asyncio.gather(
-            self._counters.take(name), self._signs.read(), self._known.all(), self._completions(name)
+        census, signs, entries, completions, limits = await asyncio.gather(
+            self._counters.take(name),
+            self._signs.read(),
+            self._known.all(),
+            self._completions(name),
+            self._limits(name),
         )
         kinds: dict[str, list[str]] = {}
         for kind, queues in sorted(entries.items()):
             for queue in queues:
                 kinds.setdefault(queue, []).append(kind)
-        named = {name} if name else census.queues() | set(kinds)
+        named = {name} if name else census.queues() | set(kinds) | set(limits)
         polled = set() if name else {sign.queue for sign in signs}
         wanted = sorted(named | polled | {ORCHESTRATION_QUEUE})
         lanes = {lane.name: lane for lane in await together(self._lane(queue) for queue in wanted)}
@@ -101,6 +109,7 @@ class Board:
             workers=workers,
             kinds=kinds,
             completions=completions,
+            limits=limits,
         )
 
     async def _lane(self, name: str) -> Lane:
@@ -110,6 +119,12 @@ class Board:
     def _living(self, lane: Lane, signs: list[Sign]) -> list[Worker]:
         mine = [sign for sign in signs if sign.queue == lane.name]
         return living(mine, lane.polls, self._signs.silent(mine), datetime.now(UTC))
+
+    async def _limits(self, name: str | None) -> dict[str, QueueConcurrency]:
+        if name is None:
+            return await queue_concurrencies(self._client)
+        found = await queue_concurrency(self._client, name)
+        return {name: found} if found else {}
 
     async def _completions(self, name: str | None) -> dict[str, float]:
         """Jobs that ended in the last minute, a second, by queue; of very many, those that ended last tell."""

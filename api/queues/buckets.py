@@ -9,7 +9,7 @@ from duetime.jobs.state import due_at, state_of
 
 
 class Bucket(StrEnum):
-    """Where open jobs are. Every open job is in exactly one; a job's state `queued` is three of these."""
+    """Where open jobs are. Every open job is in exactly one; a job's state `queued` is four of these."""
 
     #: Due in the future.
     SCHEDULED = "scheduled"
@@ -17,6 +17,8 @@ class Bucket(StrEnum):
     WAITING = "waiting"
     #: Due, and not in its queue yet: its workflow has still to put it there.
     OVERDUE = "overdue"
+    #: Due, waiting for a place under a concurrency limit.
+    LIMITED = "limited"
     #: In its queue, for any worker to take.
     QUEUED = "queued"
     #: In its queue, which is paused; or paused by itself, through Temporal.
@@ -44,7 +46,7 @@ def bucket_of(facts: Facts, now: datetime, queue_is_paused: bool) -> Bucket:
     if state is not State.QUEUED:
         return _BY_STATE[state]
     if facts.dispatched is None and not facts.asks_for_pauses:
-        return Bucket.OVERDUE
+        return Bucket.LIMITED if facts.view is not None and facts.view.limits else Bucket.OVERDUE
     by_itself = facts.dispatched is not None and facts.dispatched.paused
     return Bucket.PAUSED if by_itself or queue_is_paused else Bucket.QUEUED
 
@@ -52,6 +54,8 @@ def bucket_of(facts: Facts, now: datetime, queue_is_paused: bool) -> Bucket:
 def ready_at(facts: Facts) -> datetime:
     """The first moment at which this attempt of a job in one of `READY` could have run."""
     due, view, dispatched = due_at(facts), facts.view, facts.dispatched
+    if view is not None and view.limited_at is not None and dispatched is None:
+        return max(due, view.limited_at)
     if view is not None and view.next_attempt_at is not None:
         return max(due, view.next_attempt_at)
     if dispatched is not None and dispatched.server_attempt > 1 and dispatched.scheduled_at is not None:

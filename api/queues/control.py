@@ -11,8 +11,10 @@ from temporalio.client import Client
 
 from api.patience import in_time
 from api.security.caller import Caller
+from duetime.contracts.concurrency import QueueConcurrency
 from duetime.contracts.pauses import Note
-from duetime.contracts.queues import PauseRequest, RateRequest
+from duetime.contracts.queues import ConcurrencyRequest, PauseRequest, RateRequest
+from duetime.queue_concurrency import lift_queue_concurrency, set_queue_concurrency
 from duetime.queue_limit import QueueLimit, queue_limit, set_queue_limit
 
 log = logging.getLogger("duetime.api")
@@ -71,6 +73,18 @@ class QueueControl:
             return QueueLimit(request.per_second, replace(note, reason=request.reason, by=who))
 
         await self._change(name, change)
+
+    async def limit_concurrency(self, name: str, request: ConcurrencyRequest, who: str) -> None:
+        """Sets how many jobs of the queue run at once."""
+        now = datetime.now(UTC)
+        wanted = QueueConcurrency(limit=request.limit, reason=request.reason, by=who, since=now)
+        await set_queue_concurrency(self._client, name, wanted)
+        log.info("queue %s: at most %d at once, by %s: %s", name, request.limit, who, request.reason)
+
+    async def lift_concurrency(self, name: str, who: str) -> None:
+        """Takes that limit away."""
+        await lift_queue_concurrency(self._client, name)
+        log.info("queue %s: as many at once as its workers take, by %s", name, who)
 
     async def _change(self, name: str, change: Change) -> None:
         turn = self._one_at_a_time.setdefault(name, asyncio.Lock())

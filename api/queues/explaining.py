@@ -11,6 +11,7 @@ from api.kinds.known import Known
 from api.patience import answer_in_time
 from api.queues.board import Board
 from api.queues.buckets import Bucket
+from api.queues.limits import read_line
 from api.queues.reasons import Case, case_of, next_change, reasons
 from api.queues.suggestions import suggestions
 from api.together import together
@@ -53,6 +54,8 @@ class Explainer:
                 around["others"] = await self._others(bare.spec.after, reader)
             case _:
                 around = await self._around_queue(bare.spec.queue, bare.spec.kind)
+        if bare.bucket is Bucket.LIMITED and facts.view is not None:
+            around |= await self._around_limit(facts.view.limits[-1], facts.id, reader)
         return case_of(facts, datetime.now(UTC), **around)
 
     async def _around_queue(self, queue: str, kind: str) -> dict[str, Any]:
@@ -68,6 +71,11 @@ class Explainer:
             "orchestrators": orchestrators,
             "announced_on": sorted(kinds),
         }
+
+    async def _around_limit(self, limit_id: str, job_id: str, reader: Reader) -> dict[str, Any]:
+        line = await read_line(self._client, limit_id, job_id)
+        names = [holder.job for holder in line.holders] if line else []
+        return {"line": line, "holders": await self._others(names, reader)}
 
     async def _others(self, job_ids: list[str], reader: Reader) -> dict[str, State | None]:
         """The states of other jobs, those alone that the caller may see."""

@@ -7,8 +7,10 @@ from typing import Any
 
 from api.queues.buckets import Bucket, bucket_of, ready_at
 from api.queues.lanes import Lane
+from api.queues.limit_reasons import limit_reason
 from api.queues.verdict import ON_ITS_WAY, in_words
 from api.queues.workers import Worker, busy_of, slots_of
+from duetime.contracts.concurrency import Line
 from duetime.contracts.job import JobSpec
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
 from duetime.contracts.states import State
@@ -38,6 +40,9 @@ class Case:
     others: Mapping[str, State | None] = field(default_factory=dict)
     #: Queues that its kind was announced on.
     announced_on: Sequence[str] = ()
+    #: The limit under which it waits for a place, and the jobs that have one, as far as they may be seen.
+    line: Line | None = None
+    holders: Mapping[str, State | None] = field(default_factory=dict)
 
     @property
     def spec(self) -> JobSpec:
@@ -88,6 +93,8 @@ def reasons(case: Case) -> list[Blocked]:
             return [_running(case)]
         case Bucket.OVERDUE:
             return [*_overdue(case), *_no_worker(case)]
+        case Bucket.LIMITED:
+            return [*_limited(case), *_no_orchestrator(case), *_no_worker(case)]
         case Bucket.PAUSED:
             return [*_paused(case), *_no_worker(case)]
         case Bucket.QUEUED:
@@ -107,6 +114,8 @@ def next_change(case: Case) -> datetime | None:
             moments += [case.job.next_attempt_at] if case.job.next_attempt_at else []
         case Bucket.RUNNING:
             moments += [dispatched.started_at + spec.timeout] if dispatched and dispatched.started_at else []
+        case Bucket.LIMITED if spec.queue_timeout and case.facts.view and case.facts.view.limited_at:
+            moments.append(case.facts.view.limited_at + spec.queue_timeout)
         case Bucket.QUEUED if spec.queue_timeout and dispatched and dispatched.scheduled_at:
             moments.append(dispatched.scheduled_at + spec.queue_timeout)
     return min((moment for moment in moments if moment > case.now), default=None)
@@ -182,18 +191,29 @@ def _running(case: Case) -> Blocked:
     )
 
 
-def _overdue(case: Case) -> Iterator[Blocked]:
-    decision = case.facts.decision
-    tries = decision.tries if decision else 0
-    since = ready_at(case.facts)
+def _limited(case: Case) -> Iterator[Blocked]:
+    view = case.facts.view
+    if view is not None and (found := limit_reason(case.spec, view, case.line, case.holders)) is not None:
+        yield found
+
+
+def _no_orchestrator(case: Case) -> Iterator[Blocked]:
     if not case.orchestrators:
         yield Blocked(
             reason=Reason.NO_ORCHESTRATOR,
             detail=f"the job is due, and no worker runs the workflows (queue `{ORCHESTRATION_QUEUE}`), which would "
             "put it into its queue",
-            since=since,
+            since=ready_at(case.facts),
             queue=ORCHESTRATION_QUEUE,
         )
+
+
+def _overdue(case: Case) -> Iterator[Blocked]:
+    decision = case.facts.decision
+    tries = decision.tries if decision else 0
+    since = ready_at(case.facts)
+    if not case.orchestrators:
+        yield from _no_orchestrator(case)
     elif case.is_failing:
         yield Blocked(
             reason=Reason.WORKFLOW_FAILING,

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import assert_never
 
+from api.queues.limit_reasons import limit_suggestions
 from api.queues.reasons import Case
 from duetime.contracts.states import OPEN, State
 from duetime.contracts.why import Blocked, Reason, Suggestion
@@ -46,6 +47,9 @@ def _for(blocked: Blocked, case: Case, temporal: str) -> Iterator[Suggestion]:
             yield from _about_rate(case)
         case Reason.RUNNING:
             yield _call("cancel", "cancel it", "POST", f"{job}:cancel", {"mode": "graceful"})
+        case Reason.CONCURRENCY_LIMIT:
+            for item in limit_suggestions(blocked, job, case.job.priority):
+                yield Suggestion.model_validate(item)
         case Reason.NO_ORCHESTRATOR:
             yield _orchestrate("start a worker that runs the workflows")
         case Reason.WORKFLOW_FAILING:

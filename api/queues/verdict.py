@@ -56,13 +56,14 @@ def health_of(at: Standing) -> Health:
         return Health.NO_ORCHESTRATOR
     if not at.workers:
         return Health.NO_WORKER
+    idle = Health.CONCURRENCY_LIMITED if at.jobs.limited else Health.OK
     if not at.jobs.queued:
-        return Health.OK
+        return idle
     if at.lane.is_limiting and at.lane.rate is not None:
         return Health.RATE_LIMITED
     if at.is_full:
         return Health.WORKERS_FULL
-    return Health.BEHIND if at.waiting_long and at.lane.arrivals > at.lane.starts else Health.OK
+    return Health.BEHIND if at.waiting_long and at.lane.arrivals > at.lane.starts else idle
 
 
 def drains_in(at: Standing) -> timedelta | None:
@@ -110,6 +111,9 @@ def _idle(at: Standing) -> str:
         return f"nothing waits; the queue is paused{_since(at.lane)}"
     if not at.workers:
         return f"nothing waits, and no worker polls queue `{at.lane.name}`"
+    if count := at.jobs.limited:
+        waits = "1 job waits" if count == 1 else f"{count:,} jobs wait"
+        return f"{waits} for a place under a concurrency limit; {_serving(at)}"
     return f"nothing waits; {_serving(at)}"
 
 

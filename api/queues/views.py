@@ -10,11 +10,13 @@ from api.queues.census import Resident
 from api.queues.lanes import Lane
 from api.queues.verdict import Standing, age, drains_in, health_of, sentence
 from api.queues.workers import Worker
+from duetime.contracts.concurrency import QueueConcurrency
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
 from duetime.contracts.queues import (
     Backlog,
     BacklogGroup,
     BacklogView,
+    ConcurrencyView,
     Health,
     OrchestrationView,
     Pace,
@@ -84,6 +86,7 @@ def _queue(sight: Sight, at: Standing) -> QueueView:
         ),
         pause=_pause(lane),
         rate=_rate(lane),
+        concurrency=_concurrency(sight.limits.get(lane.name)),
         slots=at.slots,
         busy=at.busy,
         workers=[_worker(worker) for worker in at.workers],
@@ -155,6 +158,10 @@ def _rate(lane: Lane) -> RateView | None:
     if limit.rate is not None:
         return RateView(per_second=limit.rate, source="api", reason=note.reason, by=note.by)
     return RateView(per_second=lane.rate, source="worker") if lane.rate is not None else None
+
+
+def _concurrency(setting: QueueConcurrency | None) -> ConcurrencyView | None:
+    return ConcurrencyView.model_validate(setting.model_dump()) if setting else None
 
 
 def _worker(worker: Worker) -> WorkerView:

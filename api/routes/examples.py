@@ -19,6 +19,10 @@ SUBMISSION_EXAMPLES: Any = {
             "tags": ["clinic", "sms"],
         },
     },
+    "limited": {
+        "summary": "At most three of one tenant at once",
+        "value": {"kind": "hello", "concurrency": {"key": "tenant-42", "limit": 3}},
+    },
     "delayed": {"summary": "In a quarter of an hour", "value": {"kind": "hello", "delay": "15m"}},
 }
 

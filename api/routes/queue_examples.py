@@ -2,7 +2,16 @@
 
 from typing import Any
 
-_NONE = {"scheduled": 0, "waiting": 0, "overdue": 0, "queued": 0, "paused": 0, "running": 0, "retrying": 0}
+_NONE = {
+    "scheduled": 0,
+    "waiting": 0,
+    "overdue": 0,
+    "limited": 0,
+    "queued": 0,
+    "paused": 0,
+    "running": 0,
+    "retrying": 0,
+}
 _JOBS = {**_NONE, "scheduled": 12, "queued": 3, "open": 15}
 
 QUEUE_EXAMPLE: dict[str, Any] = {
@@ -17,6 +26,12 @@ QUEUE_EXAMPLE: dict[str, Any] = {
     "pace": {"arrivals": 0.7, "starts": 0.0, "completions": 0.0},
     "pause": None,
     "rate": {"per_second": 5.0, "source": "api", "reason": "the provider asked for it", "by": "api"},
+    "concurrency": {
+        "limit": 10,
+        "reason": "the provider takes no more connections",
+        "by": "api",
+        "since": "2027-01-14T12:00:00Z",
+    },
     "slots": 0,
     "busy": 0,
     "workers": [],
@@ -72,6 +87,7 @@ QUEUE_EXAMPLES: dict[str, list[Any]] = {
     ],
     "PauseRequest": [{"reason": "the provider is down"}],
     "ResumeRequest": [{}],
+    "ConcurrencyRequest": [{"limit": 10, "reason": "the provider takes no more connections"}],
     "RateRequest": [{"per_second": 5, "reason": "the provider asked for it"}],
     "BacklogView": [
         {

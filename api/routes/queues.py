@@ -1,4 +1,4 @@
-"""`/v1/queues`: what waits in each queue, who serves it, and pause, resume, rate."""
+"""`/v1/queues`: what waits in each queue, who serves it, and pause, resume, rate, concurrency."""
 
 from typing import Annotated
 
@@ -12,7 +12,14 @@ from api.security.caller import WhoCalls
 from api.security.scopes import Scope, needs
 from api.strict import StrictRoute
 from duetime.contracts.job import Queue
-from duetime.contracts.queues import PauseRequest, QueueList, QueueView, RateRequest, ResumeRequest
+from duetime.contracts.queues import (
+    ConcurrencyRequest,
+    PauseRequest,
+    QueueList,
+    QueueView,
+    RateRequest,
+    ResumeRequest,
+)
 
 router = APIRouter(prefix="/v1/queues", tags=["queues"], route_class=StrictRoute)
 
@@ -80,4 +87,26 @@ async def resume_queue(
 async def set_queue_rate(name: Name, wanted: RateRequest, queues: Manager, caller: WhoCalls) -> QueueView:
     async with in_time():
         await queues.control.limit(name, wanted, who=said_by(wanted.by, caller))
+        return await queues.one(name)
+
+
+@router.put(
+    "/{name}/concurrency",
+    summary="How many jobs of a queue run at once",
+    description="Counts attempts that are under way on all workers together. What runs already goes on, uncounted.",
+)
+@needs(Scope.OPERATE)
+async def set_queue_concurrency(
+    name: Name, wanted: ConcurrencyRequest, queues: Manager, caller: WhoCalls
+) -> QueueView:
+    async with in_time():
+        await queues.control.limit_concurrency(name, wanted, who=said_by(wanted.by, caller))
+        return await queues.one(name)
+
+
+@router.delete("/{name}/concurrency", summary="As many jobs of a queue at once as its workers take")
+@needs(Scope.OPERATE)
+async def lift_queue_concurrency(name: Name, queues: Manager, caller: WhoCalls) -> QueueView:
+    async with in_time():
+        await queues.control.lift_concurrency(name, who=said_by(None, caller))
         return await queues.one(name)

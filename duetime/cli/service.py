@@ -21,13 +21,15 @@ from duetime.doctor.findings import Severity
 _Text = str | None
 _By = Literal["queue", "kind", "fairness_key"]
 _STYLES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.OK: "green"}
-_PLACES = ("scheduled", "waiting", "overdue", "queued", "paused", "running", "retrying", "open")
+_PLACES = ("scheduled", "waiting", "overdue", "limited", "queued", "paused", "running", "retrying", "open")
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The queue.", show_default=False)]
 Reason = Annotated[str, typer.Option(metavar="TEXT", help="For those who find it so.", show_default=False)]
 By = Annotated[_Text, typer.Option(metavar="NAME", help="Who says so.")]
 
-queues = typer.Typer(help="Queues: what waits, who serves it; pause, resume, rate.", no_args_is_help=True)
+queues = typer.Typer(
+    help="Queues: what waits, who serves it; pause, resume, rate, concurrency.", no_args_is_help=True
+)
 
 
 def doctor(context: typer.Context, output: As = Output.TABLE) -> int:
@@ -164,19 +166,39 @@ def rate_queue(
         return _tell(client.set_queue_rate(name, wanted, reason=reason, by=by), output)
 
 
+@queues.command("concurrency")
+def limit_queue(
+    context: typer.Context,
+    name: NameArgument,
+    limit: Annotated[str, typer.Argument(metavar="NUMBER|none", help="Jobs at once, 1 to 1000.")],
+    reason: Annotated[_Text, typer.Option(metavar="TEXT", help="For those who find it so.")] = None,
+    by: By = None,
+    output: As = Output.TABLE,
+) -> int:
+    """Bound how many jobs of a queue run at once; `none` takes the bound away."""
+    wanted = None if limit.lower() == "none" else int(limit) if limit.isascii() and limit.isdecimal() else 0
+    if wanted == 0:
+        raise typer.BadParameter(f"{limit!r} is no number from 1, nor none", param_hint="NUMBER|none")
+    if wanted is not None and reason is None:
+        raise typer.BadParameter("say why, for those who find it so", param_hint="--reason")
+    with client_of(context) as client:
+        return _tell(client.set_queue_concurrency(name, wanted, reason=reason or "", by=by), output)
+
+
 def _tell(queue: QueueView, output: Output) -> int:
     if output is Output.JSON:
         write_json(queue)
         return Exit.OK
     out = console()
     out.print(Text.assemble((safe(queue.name), "bold"), f"  {queue.health.value}"))
-    pause, rate = queue.pause, queue.rate
+    pause, rate, limit = queue.pause, queue.rate, queue.concurrency
     rows = [
         ("verdict", queue.verdict),
         ("jobs", ", ".join(f"{getattr(queue.jobs, place):,} {place}" for place in _PLACES)),
         ("oldest", format_duration(queue.oldest_age) if queue.oldest_age else ""),
         ("paused", f"{pause.reason} (by {pause.by} {ago(pause.since)})" if pause else ""),
         ("rate", f"{rate.per_second:g} a second: {rate.reason} (by {rate.by})" if rate else ""),
+        ("at once", f"{limit.limit:,}: {limit.reason} (by {limit.by} {ago(limit.since)})" if limit else ""),
         ("kinds", ", ".join(queue.kinds)),
         ("workers", ", ".join(worker.identity for worker in queue.workers)),
     ]

@@ -43,6 +43,12 @@ def submit(
     fairness_weight: Annotated[
         float | None, typer.Option(metavar="NUMBER", help="How large that share is.")
     ] = None,
+    concurrency_key: Annotated[
+        _Text, typer.Option(metavar="TEXT", help="Of one key, so many run at once; with the next.")
+    ] = None,
+    concurrency_limit: Annotated[
+        int | None, typer.Option(metavar="NUMBER", help="How many of that key, 1 to 1000.")
+    ] = None,
     retry: Annotated[
         _Text, typer.Option(metavar="JSON", help='As {"max_attempts": 3, "backoff": 2.0}.')
     ] = None,
@@ -94,6 +100,7 @@ def submit(
         "priority": priority,
         "fairness_key": fairness_key,
         "fairness_weight": fairness_weight,
+        "concurrency": _concurrency(concurrency_key, concurrency_limit),
         "retry": policy or None,
         "timeout": timeout,
         "lease": lease,
@@ -114,6 +121,14 @@ def submit(
         say(f"waiting for {job.id}")
         done = job if job.state in FINAL else client.wait_for(job.id, longest)
         return tell_end(done, output)
+
+
+def _concurrency(key: str | None, limit: int | None) -> dict[str, Any] | None:
+    if key is None and limit is None:
+        return None
+    if key is None or limit is None:
+        raise BadSetting("--concurrency-key and --concurrency-limit go together: give both")
+    return {"key": key, "limit": limit}
 
 
 def _payload(text: str | None) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 from duetime.contracts import limits
 from duetime.contracts.duration import Duration, format_duration
 from duetime.contracts.instants import format_instant
-from duetime.contracts.job import JobSpec, Retry
+from duetime.contracts.job import Concurrency, JobSpec, Retry
 from duetime.contracts.json_value import JsonTooLarge, JsonValueError, check_json
 from duetime.errors import ApiError, invalid_field, too_large
 
@@ -36,6 +36,7 @@ class JobFields(TypedDict, total=False):
     priority: int | None
     fairness_key: str | None
     fairness_weight: float | None
+    concurrency: Concurrency | Mapping[str, Any] | None
     retry: Retry | Mapping[str, Any] | None
     timeout: Duration | None
     lease: Duration | None

@@ -40,6 +40,15 @@ class QueueCalls:
         body = wire({"reason": reason, "by": by}) | {"per_second": per_second}
         return await self._queue(Call("PUT", _path(name, "/rate"), body=body))
 
+    async def set_queue_concurrency(
+        self, name: str, limit: int | None, *, reason: str = "", by: str | None = None
+    ) -> QueueView:
+        """At most so many at once, over all workers; `None` for no limit, which takes no `reason`."""
+        if limit is None:
+            return await self._queue(Call("DELETE", _path(name, "/concurrency")))
+        body = wire({"reason": reason, "by": by}) | {"limit": limit}
+        return await self._queue(Call("PUT", _path(name, "/concurrency"), body=body))
+
     async def backlog(self, by: Literal["queue", "kind", "fairness_key"] = "queue") -> BacklogView:
         """All open jobs by where they are."""
         return read(BacklogView, await self._sender.send(Call("GET", "/v1/backlog", query={"by": by})))

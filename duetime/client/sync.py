@@ -146,6 +146,7 @@ class SyncClient(_Face[Client]):
     pause_queue = _now(Client.pause_queue)
     resume_queue = _now(Client.resume_queue)
     set_queue_rate = _now(Client.set_queue_rate)
+    set_queue_concurrency = _now(Client.set_queue_concurrency)
     backlog = _now(Client.backlog)
     why = _now(Client.why)
     doctor = _now(Client.doctor)

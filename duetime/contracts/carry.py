@@ -27,6 +27,11 @@ class Carry(Part):
     ordered: bool = False
     dependents: list[str] = Field(default_factory=list)
     ready_at: AwareDatetime | None = None
+    #: How often it asked for a place under a concurrency limit; since when the attempt that asks wants to run; and when
+    #: the job was accepted, in milliseconds since 1970.
+    asks: Annotated[int, Field(ge=0)] = 0
+    turn_at: AwareDatetime | None = None
+    limit_at: int | None = None
     #: What made the job, and the instant that its schedule's rule named.
     schedule_id: str | None = None
     pipeline_id: str | None = None

@@ -92,9 +92,17 @@ def _fields(model: type[BaseModel], steps: Iterable[Any]) -> list[str]:
             continue
         field = inner.model_fields.get(str(step))
         inner = field.annotation if field else None
-        if not (get_origin(inner) is dict or _is_model(inner)):
-            return []
+        if not _leads_on(inner):
+            # That, or `None`.
+            found = [one for one in get_args(inner) if _leads_on(one)]
+            if len(found) != 1:
+                return []
+            inner = found[0]
     return [field.alias or name for name, field in inner.model_fields.items()] if _is_model(inner) else []
+
+
+def _leads_on(annotation: Any) -> bool:
+    return get_origin(annotation) is dict or _is_model(annotation)
 
 
 def _is_model(annotation: Any) -> bool:

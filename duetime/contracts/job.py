@@ -117,6 +117,18 @@ class Retry(Contract):
     ] = []
 
 
+class Concurrency(Contract):
+    """At most `limit` jobs of one `key` run at once, on whatever queues and workers."""
+
+    key: Annotated[
+        str, StringConstraints(min_length=1), AfterValidator(_short_key), Field(examples=["tenant-42"])
+    ]
+    limit: Annotated[
+        int,
+        Field(strict=True, ge=limits.CONCURRENCY[0], le=limits.CONCURRENCY[1], examples=[3]),
+    ]
+
+
 class DueTime(Contract):
     """When: RFC 3339 with an offset, a wall time and its `timezone`, or a `delay` from now."""
 
@@ -181,6 +193,7 @@ class JobSpec(DueTime):
         float,
         Field(strict=True, ge=limits.FAIRNESS_WEIGHT[0], le=limits.FAIRNESS_WEIGHT[1], allow_inf_nan=False),
     ] = 1.0
+    concurrency: Concurrency | None = None
     retry: Retry = Retry()
     timeout: Annotated[Span, between(limits.SHORTEST_TIMEOUT, limits.LONGEST_CLOCK)] = timedelta(minutes=10)
     lease: Annotated[Span, between(limits.SHORTEST_LEASE, limits.LONGEST_LEASE)] = timedelta(seconds=30)

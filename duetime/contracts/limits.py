@@ -12,6 +12,11 @@ DEPENDENTS = 200
 TAG_LENGTH = 64
 FAIRNESS_KEY_BYTES = 64
 FAIRNESS_WEIGHT = (0.001, 1000.0)
+#: Places of a concurrency limit.
+CONCURRENCY = (1, 1000)
+#: What the jobs that wait for one limit may take in the engine, which hands at most 2 MiB from one run of a workflow to
+#: the next: some 20,000 jobs with ids of ordinary length. Those beyond ask again by themselves.
+LINE_BYTES = 1_500_000
 PRIORITY = (1, 5)
 IDEMPOTENCY_KEY_LENGTH = 255
 MAX_ATTEMPTS = 1000

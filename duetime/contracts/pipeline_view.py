@@ -20,7 +20,11 @@ class ItemsView(Answer):
 
 
 class PipelineJobView(Answer):
-    """One job of a pipeline. Under `id` it can be read as a job once it has begun; null fields are not known yet."""
+    """One job of a pipeline; null fields are not known (yet).
+
+    Once it has begun it can be read as a job under its `id`; one that runs for each item of a list has a job for each
+    under `<id>~0`, `<id>~1` and so on.
+    """
 
     id: str
     kind: str

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, StringConstraints, computed_field
 
 from duetime.contracts.job import Contract, Span
+from duetime.contracts.limits import CONCURRENCY
 from duetime.contracts.pauses import REASON_BYTES, WHO_BYTES
 from duetime.contracts.view import Answer, Instant
 
@@ -28,6 +29,8 @@ class Health(StrEnum):
     WORKERS_FULL = "workers_full"
     #: Jobs wait, and come faster than they are started.
     BEHIND = "behind"
+    #: Jobs wait for a place under the queue's concurrency limit or their own.
+    CONCURRENCY_LIMITED = "concurrency_limited"
     OK = "ok"
 
 
@@ -40,6 +43,8 @@ class Backlog(Answer):
     waiting: int = 0
     #: Due, and not in its queue yet: its workflow has still to put it there.
     overdue: int = 0
+    #: Due, waiting for a place under a concurrency limit.
+    limited: int = 0
     #: In its queue, for any worker to take.
     queued: int = 0
     #: In its queue, which is paused; or paused by itself, through Temporal.
@@ -57,6 +62,7 @@ class Backlog(Answer):
             self.scheduled
             + self.waiting
             + self.overdue
+            + self.limited
             + self.queued
             + self.paused
             + self.running
@@ -98,6 +104,15 @@ class RateView(Answer):
     by: str = ""
 
 
+class ConcurrencyView(Answer):
+    """How many attempts of the queue's jobs may be under way at once."""
+
+    limit: int
+    reason: str
+    by: str
+    since: Instant
+
+
 class Pace(Answer):
     """How fast it goes, per second. Arrivals and starts are the server's, over about half a minute, with retries;
     completions are jobs that ended in the last minute."""
@@ -124,6 +139,7 @@ class QueueView(Answer):
     pace: Pace
     pause: PauseView | None = None
     rate: RateView | None = None
+    concurrency: ConcurrencyView | None = None
     slots: int | None = None
     busy: int | None = None
     workers: list[WorkerView] = Field(default_factory=list)
@@ -209,5 +225,13 @@ class RateRequest(Contract):
     """How many starts a second the queue allows; null takes the limit away."""
 
     per_second: Annotated[float, Field(strict=True, gt=0, le=HIGHEST_RATE, allow_inf_nan=False)] | None
+    reason: Reason
+    by: Who | None = None
+
+
+class ConcurrencyRequest(Contract):
+    """How many attempts of the queue's jobs may be under way at once."""
+
+    limit: Annotated[int, Field(strict=True, ge=CONCURRENCY[0], le=CONCURRENCY[1])]
     reason: Reason
     by: Who | None = None

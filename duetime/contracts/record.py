@@ -261,6 +261,10 @@ class View(Part):
     priority: int | None = None
     #: Set while a timer of the workflow runs before the next attempt.
     next_attempt_at: AwareDatetime | None = None
+    #: The concurrency limits (ids of their workflows) under which it has a place; while nothing of it is dispatched, it
+    #: waits for one under the last of them, since `limited_at`.
+    limits: list[str] = []
+    limited_at: AwareDatetime | None = None
     #: Why: `no_handler`, `lease_lost`, `interrupted`, `snoozed`, `timed_out`.
     reason: str | None = None
     record: Record = Record()

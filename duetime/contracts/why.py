@@ -23,6 +23,8 @@ class Reason(StrEnum):
     RETRY_BACKOFF = "retry_backoff"
     #: Somebody paused its queue.
     QUEUE_PAUSED = "queue_paused"
+    #: It waits for a place under a concurrency limit: its key's, or its queue's.
+    CONCURRENCY_LIMIT = "concurrency_limit"
     #: Somebody paused this one job, through Temporal.
     JOB_PAUSED = "job_paused"
     #: Nobody polls its queue.
@@ -44,7 +46,7 @@ class Reason(StrEnum):
 
 
 class OtherJob(Answer):
-    """A job that this one waits for. `state` is null when nobody knows it any more."""
+    """A job that this one waits for, or that has a place. `state` is null when nobody knows it any more."""
 
     id: str
     state: State | None
@@ -71,6 +73,15 @@ class Blocked(Answer):
     workers: int | None = LEFT_OUT
     slots: int | None = LEFT_OUT
     busy: int | None = LEFT_OUT
+    #: The key of a concurrency limit (that of a queue has none), how many may run at once, and how many have a place.
+    key: str | None = LEFT_OUT
+    limit: int | None = LEFT_OUT
+    held: int | None = LEFT_OUT
+    #: Those that have a place, the oldest first.
+    holders: list[OtherJob] | None = LEFT_OUT
+    #: Who is how manieth of those that wait for a place; 1 is next.
+    position: int | None = LEFT_OUT
+    in_line: int | None = LEFT_OUT
     #: Jobs in the queue, this one included.
     queued: int | None = LEFT_OUT
     worker: str | None = LEFT_OUT
@@ -83,7 +94,7 @@ class Suggestion(Answer):
 
     action: str
     detail: str
-    method: Literal["GET", "POST", "PUT", "PATCH"] | None = LEFT_OUT
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] | None = LEFT_OUT
     path: str | None = LEFT_OUT
     body: dict[str, Any] | None = LEFT_OUT
     command: str | None = LEFT_OUT

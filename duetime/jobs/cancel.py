@@ -7,9 +7,11 @@ from datetime import UTC, datetime
 from temporalio.client import Client
 
 from duetime.contracts.carry import StopRequest
+from duetime.contracts.concurrency import ALL_ASKS, LEAVE, Place, chain_of
 from duetime.contracts.record import Ending
 from duetime.contracts.requests import CancelRequest
 from duetime.contracts.states import State
+from duetime.jobs.dependents import dependents_of
 from duetime.jobs.facts import Facts
 from duetime.jobs.names import PREDECESSOR
 from duetime.jobs.state import record_of, state_of
@@ -33,14 +35,25 @@ async def stop(client: Client, facts: Facts, request: CancelRequest) -> bool:
     record = record.given_up(datetime.now(UTC))
     ending = Ending(attempts=record.attempts, checkpoint=record.checkpoint, progress=record.progress)
     await handle.terminate(ending.compact(), reason=request.reason or "cancelled")
-    await _tell_dependents(client, facts)
+    await asyncio.gather(_tell_dependents(client, facts), _leave_places(client, facts))
     return True
 
 
 async def _tell_dependents(client: Client, facts: Facts) -> None:
     """A terminated job tells nobody. Should this be lost, those who wait find out by asking, within a minute."""
     told = {"id": facts.id, "state": State.CANCELLED.value}
-    signals = [client.get_workflow_handle(i).signal(PREDECESSOR, told) for i in facts.dependents]
+    waiting = await dependents_of(client, facts)
+    signals = [client.get_workflow_handle(i).signal(PREDECESSOR, told) for i in waiting]
     for lost in await asyncio.gather(*signals, return_exceptions=True):
         if isinstance(lost, BaseException):
             log.info("a job that waited for %s was not told of its end: %s", facts.id, lost)
+
+
+async def _leave_places(client: Client, facts: Facts) -> None:
+    """A terminated job gives no place back. Should this be lost, its limit finds that out within two minutes."""
+    place = Place(job=facts.id, chain=chain_of(facts.first_run_id), number=ALL_ASKS).model_dump(mode="json")
+    limits = facts.view.limits if facts.view else []
+    signals = [client.get_workflow_handle(limit_id).signal(LEAVE, place) for limit_id in limits]
+    for lost in await asyncio.gather(*signals, return_exceptions=True):
+        if isinstance(lost, BaseException):
+            log.info("a limit under which %s had a place was not told of its end: %s", facts.id, lost)

@@ -82,6 +82,9 @@ class Known:
 
     worker: str
     started_at: datetime
+    #: Which try of the server's it was, and how the one before it failed.
+    tries: int = 1
+    last_failure: Error | None = None
 
 
 @dataclass(frozen=True)
@@ -315,6 +318,13 @@ def _as_ending(values: list[Any]) -> Ending | None:
     if values and isinstance(values[0], dict) and "result" in values[0]:
         return _lenient(Ending, values[0]) or Ending(result=values[0]["result"])
     return None
+
+
+async def error_of(client: Client, job_id: str, run_id: str) -> Error | None:
+    """Why a run that has ended did not succeed."""
+    closing = await history_event(client, WorkflowExecution(workflow_id=job_id, run_id=run_id), close=True)
+    _, error = await _ending(client, closing)
+    return error
 
 
 async def started_with(client: Client, workflow_id: str) -> list[Any]:

@@ -73,6 +73,9 @@ class Verdict:
                 raise self._hand_back(AttemptOutcome.TIMED_OUT)
             case Stop.CANCELLED:
                 raise self._hand_back(AttemptOutcome.CANCELLED)
+            case Stop.TAKEN_BACK if self._is_servers_last:
+                # The server would end the job.
+                raise self._hand_back(AttemptOutcome.INTERRUPTED)
             case Stop.TAKEN_BACK:
                 self._close(AttemptOutcome.INTERRUPTED)
                 self.last_words = self._lease.sign()

@@ -52,6 +52,8 @@ class FakeJob:
     next_at: datetime | None = None
     reason: str | None = None
     queued_at: datetime | None = None
+    #: Whether it has a place under the limit of its concurrency key.
+    has_place: bool = False
     dispatches: int = 0
     #: Workers in a row that had no handler for it.
     unhandled: int = 0

@@ -64,7 +64,7 @@ class World:
         match job.phase:
             case Phase.WAITING if job.predecessors.settled:
                 yield self.now if job.predecessors.fault() else job.due_at
-            case Phase.QUEUED if job.spec.queue in self.queues:
+            case Phase.QUEUED if job.spec.queue in self.queues and self._may_go(job):
                 yield self.now
             case Phase.QUEUED if job.spec.queue_timeout is not None and job.queued_at is not None:
                 yield job.queued_at + job.spec.queue_timeout
@@ -108,11 +108,28 @@ class World:
                 self._conclude(
                     job, Ended(How.LEASE_LOST, sign=read_sign(job.details), worker=job.attempt.worker)
                 )
-            case Phase.QUEUED if job.spec.queue not in self.queues:
+            case Phase.QUEUED if job.spec.queue not in self.queues or not self._may_go(job):
+                if job.queued_at is None or job.spec.queue_timeout is None:
+                    return ()
+                if self.now < job.queued_at + job.spec.queue_timeout:  # another took the place at this moment
+                    return ()
                 self._conclude(job, Ended(How.NOT_STARTED))
             case Phase.QUEUED:
                 return self._take(job)
         return ()
+
+    def _may_go(self, job: FakeJob) -> bool:
+        """Whether a place is free under its concurrency key. The job submitted last says how many there are."""
+        wanted = job.spec.concurrency
+        if wanted is None:
+            return True
+        same = [
+            other
+            for other in self.jobs.values()
+            if other.is_open and other.spec.concurrency and other.spec.concurrency.key == wanted.key
+        ]
+        last = max(same, key=lambda other: other.number).spec.concurrency or wanted
+        return sum(other.has_place for other in same) < last.limit
 
     # -- attempts -----------------------------------------------------------------------------------------
 
@@ -131,7 +148,7 @@ class World:
             return ()
         # Tokens grow with every attempt, whatever the clock does.
         self._last_token_at = max(self.now, self._last_token_at + _MICROSECOND)
-        job.phase, job.queued_at = Phase.RUNNING, None
+        job.phase, job.queued_at, job.has_place = Phase.RUNNING, None, job.spec.concurrency is not None
         job.attempt = FakeAttempt(
             handler, self._assignment(job), job.spec.payload, self._last_token_at, job.details, self.changed
         )
@@ -189,7 +206,7 @@ class World:
                 job, Ended(How.FAILED, error.type or "", error.message, read_sign(error.details), worker)
             )
             return
-        job.attempt, job.phase = None, Phase.RETRYING
+        job.attempt, job.phase, job.has_place = None, Phase.RETRYING, False
         job.next_at = self.now + (error.next_retry_delay or timedelta(0))
         self.changed()
 
@@ -207,7 +224,7 @@ class World:
         )
 
     def _step(self, job: FakeJob, step: Step) -> None:
-        job.record, job.attempt, job.details = step.record, None, []
+        job.record, job.attempt, job.details, job.has_place = step.record, None, [], False
         match step:
             case Succeed():
                 self.end(job, State.SUCCEEDED, result=step.result)

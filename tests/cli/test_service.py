@@ -108,6 +108,8 @@ async def test_many_are_cancelled_and_a_dry_run_is_stopped(real: Cli, queue: str
         (["cancel", "--state", "failed"], "--state: failed: only open jobs"),
         (["retry", "--failed", "--rate", "0"], "--rate: "),
         (["queues", "rate", "q", "fast", "--reason", "x"], "is no number, nor none"),
+        (["queues", "concurrency", "q", "0", "--reason", "x"], "is no number from 1, nor none"),
+        (["queues", "concurrency", "q", "3"], "--reason"),
         (["operations", "get", "nothing"], "no operation has the id 'nothing'"),
     ],
 )
@@ -134,6 +136,10 @@ async def test_a_queue_is_paused_resumed_and_bounded(real: Cli, queue: str) -> N
     assert "2.5 a second: the provider asked for it" in (await real("queues", "get", queue)).out
     free = await real("queues", "rate", queue, "none", "--reason", "it does not mind", "-o", "json")
     assert free.json["rate"] is None
+    await real("queues", "concurrency", queue, "3", "--reason", "it takes no more", "--by", "alice")
+    assert "3: it takes no more (by alice" in (await real("queues", "get", queue)).out
+    lifted = await real("queues", "concurrency", queue, "none", "-o", "json")
+    assert lifted.json["concurrency"] is None
 
     async def listed() -> bool:
         return queue in (await real("queues", "list")).out

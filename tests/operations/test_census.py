@@ -6,7 +6,7 @@ from typing import Any
 from duetime.contracts.instants import parse_instant
 from tests.operations.bench import Bench, let_go, until
 
-PLACES = ("scheduled", "waiting", "overdue", "queued", "paused", "running", "retrying")
+PLACES = ("scheduled", "waiting", "overdue", "limited", "queued", "paused", "running", "retrying")
 
 
 def placed(backlog: Any) -> dict[str | None, str]:
@@ -31,6 +31,8 @@ async def test_the_account_is_right_job_by_job(bench: Bench) -> None:
     paused, empty = f"{bench.queue}-paused", f"{bench.queue}-empty"
     await bench.post(f"/v1/queues/{paused}:pause", {"reason": "a test"})
     held = await submit("running", kind="hold")
+    await submit("queued", queue=empty, concurrency={"key": bench.queue, "limit": 1})
+    await until(lambda: bench.view(empty), lambda view: view["jobs"]["queued"] == 1)
     failing = await submit("retrying", kind="fail", retry={"initial_interval": "1h", "max_interval": "1h"})
     snoozing = await submit("retrying", kind="later")
     homeless = await submit("retrying", kind="nobody", retry={"max_attempts": 1})
@@ -40,6 +42,7 @@ async def test_the_account_is_right_job_by_job(bench: Bench) -> None:
             await submit("queued", queue=empty)
             await submit("paused", queue=paused)
             await submit("waiting", after=[held])
+            await submit("limited", concurrency={"key": bench.queue, "limit": 1})
         done = await bench.submit()
         stopped = await submit("queued", queue=empty)
         await bench.post(f"/v1/jobs/{stopped}:cancel")
@@ -58,7 +61,7 @@ async def test_the_account_is_right_job_by_job(bench: Bench) -> None:
         await until(mine, lambda seen: seen == account)
         by_queue = await bench.get("/v1/backlog?by=queue")
         queues = {group["name"]: group["jobs"] for group in by_queue["groups"]}
-        assert queues[empty]["queued"] == queues[empty]["open"] == 3
+        assert queues[empty]["queued"] == queues[empty]["open"] == 4
         assert queues[paused]["paused"] == queues[paused]["open"] == 3
         total, parts = by_queue["total"], list(queues.values())
         assert all(total[place] == sum(part[place] for part in parts) for place in (*PLACES, "open"))

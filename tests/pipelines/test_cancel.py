@@ -116,12 +116,12 @@ async def test_items_are_cancelled_too(pipelines: Pipelines, log: Log) -> None:
     assert found[attributes.OUTCOME] == "cancelled"
 
 
-@pytest.mark.parametrize("request_", [{"mode": "gently"}, {"grace": "2h"}, {"reson": "x"}, [], None])
-async def test_a_bad_request_changes_nothing(request_: Any, pipelines: Pipelines, log: Log) -> None:
+async def test_a_bad_request_changes_nothing(pipelines: Pipelines, log: Log) -> None:
     handle = await pipelines.start({"a": {"kind": "wait"}})
     await eventually(lambda: "a" in log.began)
-    with pytest.raises(WorkflowUpdateFailedError):
-        await handle.execute_update("cancel", request_)
+    for bad in ({"mode": "gently"}, {"grace": "2h"}, {"reson": "x"}, [], None):
+        with pytest.raises(WorkflowUpdateFailedError):
+            await handle.execute_update("cancel", bad)
     assert (await progress(handle)).halt is None
     await handle.terminate()
 

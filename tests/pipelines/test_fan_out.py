@@ -42,6 +42,17 @@ async def test_results_come_back_in_the_order_of_the_list(pipelines: Pipelines, 
     assert item.root_id == handle.id and item.parent_id == f"{handle.id}~each"
 
 
+async def test_two_hundred_items_fifty_at_a_time(pipelines: Pipelines, log: Log) -> None:
+    """`benchmarks/fan_out.py` does the same with ten thousand."""
+    items = list(range(200))
+    last = {"kind": "say", "needs": ["each"], "payload": {"all": {"$result": "each"}}}
+    done = await pipelines.run({"each": each(items, max_parallel=50), "last": last})
+    assert done.marks == "ss"
+    assert log.seen["last"] == {"all": [{"v": n} for n in items]}
+    assert sorted(log.began) == sorted([f"each~{n}" for n in items] + ["last"])
+    assert log.most <= 50
+
+
 async def test_items_and_results_go_into_the_payload(pipelines: Pipelines, log: Log) -> None:
     """What they hold is data, also where it looks like a reference."""
     payload = {"r": {"$result": "list.x"}, "n": {"$item": "name"}}
@@ -100,18 +111,23 @@ async def test_one_failed_item_ends_the_others_when_the_pipeline_says_so(
     assert log.began == ["each~0"]
 
 
-@pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        ({"a": 1}, "came to an object; it must be a list"),
-        (None, "came to null; it must be a list"),
-        ([0] * 10_001, "has 10,001 items; at most 10,000"),
-    ],
-)
-async def test_what_is_no_list_says_so(value: Any, said: str, pipelines: Pipelines) -> None:
-    handle = await pipelines.start({"list": giving(value), "each": each({"$result": "list"})})
-    assert (await ended(handle)).marks == "sf"
-    assert said in (await faults(handle))["each"]["message"]
+NO_LISTS: list[tuple[Any, str]] = [
+    ({"a": 1}, "came to an object; it must be a list"),
+    (None, "came to null; it must be a list"),
+    ([0] * 10_001, "has 10,001 items; at most 10,000"),
+]
+
+
+async def test_what_is_no_list_says_so(pipelines: Pipelines) -> None:
+    jobs: dict[str, dict[str, Any]] = {}
+    for index, (value, _) in enumerate(NO_LISTS):
+        jobs |= {f"list{index}": giving(value), f"each{index}": each({"$result": f"list{index}"})}
+        jobs[f"each{index}"]["needs"] = [f"list{index}"]
+    handle = await pipelines.start(jobs)
+    assert (await ended(handle)).marks == "sf" * len(NO_LISTS)
+    told = await faults(handle)
+    for index, (_, said) in enumerate(NO_LISTS):
+        assert said in told[f"each{index}"]["message"]
 
 
 async def test_results_too_large_together_fail_what_refers_to_them_alone(

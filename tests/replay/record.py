@@ -20,6 +20,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from duetime.engine import EmbeddedEngine, EngineConfig
 from duetime.process import run_main
 from tests.replay import bulk_scenarios as bulk_scenarios  # adds its own
+from tests.replay import pipeline_scenarios as pipeline_scenarios
 from tests.replay.scenarios import SCENARIOS, Stage
 from workflows.worker import orchestrator
 
@@ -40,7 +41,10 @@ def _anywhere(value: Any) -> Any:
     """Where the files of this machine lie, which stacks tell in plain and in encoded payloads, is of no interest."""
     match value:
         case dict():
-            return {key: _recoded(item) if key == "data" else _anywhere(item) for key, item in value.items()}
+            return {
+                key: _recoded(item) if key == "data" and isinstance(item, str) else _anywhere(item)
+                for key, item in value.items()
+            }
         case list():
             return [_anywhere(item) for item in value]
         case str():
