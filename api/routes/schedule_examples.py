@@ -20,6 +20,24 @@ PREVIEW_EXAMPLES: Any = {
     "every": {"summary": "Every 90 minutes", "value": {"every": "90m", "offset": "5m", "n": 100}},
 }
 
+SPEC_EXAMPLES: Any = {
+    "nightly": {
+        "summary": "A report on weekday nights, New York time",
+        "value": {
+            "cron": "0 2 * * MON-FRI",
+            "timezone": "America/New_York",
+            "exclude": ["2027-12-24"],
+            "catch_up": {"window": "6h", "policy": "latest"},
+            "note": "for the morning meeting",
+            "job": {"kind": "report.build", "payload": {"region": "eu"}, "queue": "reports"},
+        },
+    },
+    "often": {
+        "summary": "Every quarter of an hour, each instance of it at another minute",
+        "value": {"cron": "H/15 * * * *", "overlap": "queue_one", "job": {"kind": "mail.fetch"}},
+    },
+}
+
 _FIRES = [
     {"utc": "2027-11-06T05:30:00Z", "local": "2027-11-06T01:30:00-04:00", "tags": []},
     {"utc": "2027-11-07T05:30:00Z", "local": "2027-11-07T01:30:00-04:00", "tags": ["dst_repeat"]},
@@ -29,6 +47,9 @@ _FIRES = [
 
 #: Examples of the schemas in the OpenAPI document, by their names there.
 SCHEDULE_EXAMPLES: dict[str, list[Any]] = {
+    "ScheduleSpec": [example["value"] for example in SPEC_EXAMPLES.values()],
+    "SchedulePause": [{"reason": "month end", "until": "2027-02-01T06:00:00Z"}],
+    "ScheduleBackfill": [{"from": "2027-01-01T00:00:00Z", "to": "2027-01-08T00:00:00Z", "dry_run": True}],
     "PreviewRequest": [example["value"] for example in PREVIEW_EXAMPLES.values()],
     "PreviewView": [
         {
