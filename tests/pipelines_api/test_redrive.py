@@ -37,6 +37,7 @@ async def test_only_what_failed_and_what_hangs_on_it_runs_again(
         assert {name for name, state in states(ended).items() if state == "skipped"} == hurt
         assert ended["counts"] == {"succeeded": 24, "failed": 3, "skipped": 3}
         assert ended["jobs"]["s07"]["error"]["message"] == "s07 was to fail"
+        assert ended["jobs"]["s27"]["reason"] == "upstream_failed"
         assert sorted(plan.ran) == sorted({*thirty()} - hurt)
         kept = await api.get(f"{own}~s00")
         failed = await api.get(f"{own}~s07")
@@ -97,6 +98,7 @@ async def test_a_cancellation_ends_the_jobs_too_and_lets_them_clean_up(
     assert ended["state"] == "cancelled"
     assert ended["error"]["message"] == "not today"
     assert states(ended) == {"a": "cancelled", "b": "skipped", "clean": "succeeded"}
+    assert (ended["halt"], ended["jobs"]["b"]["reason"]) == ("cancelled", "halted")
     assert (await api.get(f"{own}~a"))["state"] == "cancelled"
     assert (await pipelines.command(own, "cancel")).status_code == 202, "a repeat is no mistake"
 
