@@ -131,8 +131,28 @@ async def _forced(pipelines: Pipelines, api: Caller, jobs: dict[str, Any], state
         await api.until(f"{own}~{name}", state)
     answer = await pipelines.command(own, "cancel", mode="force", reason="now")
     assert answer.status_code == 202, answer.text
-    assert answer.json()["state"] == "cancelled"
-    ended = await pipelines.get(own)
+    assert answer.json()["state"] == "cancelled" or answer.json()["halt"] == "forced"
+    ended = await pipelines.final(own)
+    assert (ended["state"], ended["error"]["message"]) == ("cancelled", "now")
     assert states(ended) == {"a": "cancelled", "each": "cancelled", "b": "skipped", "clean": "skipped"}
     for name in ("a", "each~0", "each~1"):
         assert (await api.get(f"{own}~{name}"))["state"] == "cancelled"
+
+
+async def test_items_that_are_done_stay_done(pipelines: Pipelines, serving: Stage) -> None:
+    each = {"kind": "gate", "for_each": ["x", "y", "z"], "payload": {"n": {"$item": ""}}}
+    own = (await pipelines.submit({"each": each}))["id"]
+    for item in range(3):
+        await serving.began(f"{own}~each~{item}")
+    await serving.release(f"{own}~each~1")
+    now = await pipelines.until(own, lambda now: (now["jobs"]["each"]["items"] or {}).get("done") == 1)
+    assert now["jobs"]["each"]["state"] == "running"
+    assert (await pipelines.command(own, "cancel", mode="force")).status_code == 202
+    assert (await pipelines.final(own))["state"] == "cancelled"
+    assert (await pipelines.command(own, "retry")).status_code == 200
+    for item in (0, 2):
+        await serving.began(f"{own}~each~{item}", attempt=2)
+        await serving.release(f"{own}~each~{item}")
+    ended = await pipelines.final(own)
+    assert ended["state"] == "succeeded"
+    assert [len(serving.attempts(f"{own}~each~{item}")) for item in range(3)] == [2, 1, 2]
