@@ -15,8 +15,10 @@ from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from duetime import attributes
+    from duetime.contracts import limits
     from duetime.contracts.carry import StopRequest
     from duetime.contracts.duration import format_duration
+    from duetime.contracts.json_value import sendable
     from duetime.contracts.pipeline import PIPELINE, job_id
     from duetime.contracts.pipeline_state import (
         FAULTS,
@@ -28,7 +30,7 @@ with workflow.unsafe.imports_passed_through():
         PipelineEnding,
         Progress,
     )
-    from duetime.contracts.record import Error
+    from duetime.contracts.record import Error, cut
     from duetime.contracts.requests import CancelRequest
     from duetime.contracts.states import ErrorType, State
     from duetime.graph import Graph
@@ -36,7 +38,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.fan_out import plan_fan_out
     from workflows.pipeline_end import failure_of, in_words
     from workflows.pipeline_input import bad_pipeline, origin_of, read_pipeline_input
-    from workflows.planning import Unfit, plan_job
+    from workflows.planning import Unfit, plan_job, unfit
     from workflows.raw import raw
     from workflows.values import Values
 
@@ -145,19 +147,23 @@ class PipelineWorkflow:
             mark = ended.mark
             self._values.learn(name, ended)
             if ended.error is not None and ended.error.type == ErrorType.ID_IN_USE:
-                self._faults[name] = ended.error
+                self._take_down(name, ended.error)
         except Unfit as fault:
-            self._faults[name] = fault.error
+            self._take_down(name, fault.error)
         except ActivityError as error:
-            self._faults[name] = Error(
-                type=ErrorType.INVALID_REFERENCE, message=f"its results were not read: {error}"
-            )
+            message = f"the results that it refers to were not read: {error}"
+            self._take_down(name, unfit(ErrorType.INVALID_REFERENCE, message).error)
         before = self._graph.halt
         self._graph.end(name, mark)
         if self._graph.halt is not before:
             self._reason = f"the job {name!r} {STATE_OF[mark]}"
         self._values.settle()
         self._news = True
+
+    def _take_down(self, name: str, error: Error) -> None:
+        """The error of a job that came to no execution of its own."""
+        if len(self._faults) < limits.PIPELINE_FAULTS:
+            self._faults[name] = error
 
     async def _plan(self, name: str) -> Planned:
         job, child_id = self._spec.jobs[name], self._id(name)
@@ -189,7 +195,7 @@ class PipelineWorkflow:
         before = self._graph.halt
         self._graph.stop(halt)
         if self._graph.halt is not before:
-            self._reason = reason or None
+            self._reason = cut(sendable(reason), limits.PIPELINE_FAULT_LENGTH) if reason else None
         self._values.settle()
         self._news = True
 

@@ -89,6 +89,15 @@ async def test_what_cannot_begin_says_why(pipelines: Pipelines, log: Log) -> Non
     assert log.began == ["a", "alarm"]
 
 
+async def test_many_faults_are_no_burden(pipelines: Pipelines) -> None:
+    """All that are told are written down again with each that comes."""
+    jobs = {f"b{n:03}": say("a", payload={"x": {"$result": "a.none"}}) for n in range(300)}
+    handle = await pipelines.start({"a": say(), **jobs})
+    assert (await ended(handle)).marks == "s" + "f" * 300
+    assert len(await faults(handle)) == 100
+    assert (await handle.describe()).raw_description.workflow_execution_info.history_size_bytes < 500_000
+
+
 async def test_failures_spread_to_what_needs_them_alone(pipelines: Pipelines, log: Log) -> None:
     log.failing = {"b"}
     jobs = {
