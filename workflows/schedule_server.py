@@ -31,6 +31,7 @@ async def apply(book: Book) -> tuple[Book, bool]:
             "renew_at": parse_instant(told["renew_at"]) if told["renew_at"] else None,
             "exact_until": parse_instant(told["exact_until"]) if told["exact_until"] else None,
             "zones_version": told["zones_version"],
+            "server_window": told["window"],
         }
     )
     return applied, bool(told["near"])

@@ -35,6 +35,7 @@ class Jobs:
     batches: BatchSubmitter
     events: Hub
     check: KindCheck
+    ui_url: str
     key_lifetime: str = (
         "as long as the job is retained after its end (the retention of the Temporal namespace)"
     )
@@ -56,6 +57,7 @@ class Jobs:
             BatchSubmitter(submitter),
             Hub(reader),
             check,
+            ui_url,
         )
 
     def seen_by(self, caller: Caller) -> "Jobs":

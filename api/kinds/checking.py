@@ -47,7 +47,11 @@ class KindCheck:
         A job is kept whether or not its kind can be looked up; only a strict API refuses one (`503`) that it can
         neither find nor remember.
         """
-        judged = await self.judge(submission.job(), caller)
+        return await self.check_job(submission.job(), caller)
+
+    async def check_job(self, job: JobSpec, caller: Caller) -> tuple[JobSpec, list[str]]:
+        """The same for a job that is not submitted now."""
+        judged = await self.judge(job, caller)
         if judged.faults:
             raise invalid(judged.faults)
         return judged.job, judged.warnings
