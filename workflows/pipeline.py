@@ -34,7 +34,7 @@ with workflow.unsafe.imports_passed_through():
     from duetime.contracts.requests import CancelRequest
     from duetime.contracts.states import ErrorType, State
     from duetime.graph import Graph
-    from workflows.children import Children, Planned, last_run
+    from workflows.children import Children, Ended, Planned, last_run
     from workflows.fan_out import plan_fan_out
     from workflows.pipeline_end import failure_of, in_words
     from workflows.pipeline_input import bad_pipeline, origin_of, read_pipeline_input
@@ -143,9 +143,13 @@ class PipelineWorkflow:
     async def _run_job(self, name: str) -> None:
         mark = Mark.FAILED
         try:
-            ended = await self._children.run(await self._plan(name))
+            earlier = await last_run(self._id(name)) if self._carry.retried else {}
+            if self._was_done(name, earlier):
+                ended = Ended(Mark.SUCCEEDED, {})
+            else:
+                ended = await self._children.run(await self._plan(name, earlier))
+                self._values.learn(name, ended)
             mark = ended.mark
-            self._values.learn(name, ended)
             if ended.error is not None and ended.error.type == ErrorType.ID_IN_USE:
                 self._take_down(name, ended.error)
         except Unfit as fault:
@@ -165,11 +169,13 @@ class PipelineWorkflow:
         if len(self._faults) < limits.PIPELINE_FAULTS:
             self._faults[name] = error
 
-    async def _plan(self, name: str) -> Planned:
+    def _was_done(self, name: str, earlier: dict[str, Any]) -> bool:
+        """Whether the job succeeded after all in a run of the pipeline that was ended before it heard of that."""
+        run_id = earlier.get("succeeded_in")
+        return name in self._carry.begun and run_id is not None and run_id == self._carry.ended_run_id
+
+    async def _plan(self, name: str, earlier: dict[str, Any]) -> Planned:
         job, child_id = self._spec.jobs[name], self._id(name)
-        earlier: dict[str, Any] = {}
-        if self._carry.retried:
-            earlier = await last_run(child_id)
         values = await self._values.of(name)
         if job.for_each is not None:
             parallel = job.max_parallel or self._spec.max_parallel
