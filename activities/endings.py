@@ -46,8 +46,8 @@ class Endings:
     async def last_run(self, job_id: str) -> dict[str, Any]:
         """The last execution under an id, once it has ended; empty when there is none.
 
-        `{"run_id", "token", "succeeded_in"}`: `token` is the highest fencing token of its attempts, `succeeded_in` is the
-        run of its parent if it succeeded.
+        `{"run_id", "token", "succeeded_in"}`: the highest fencing token of its attempts, and if it succeeded the run of
+        its parent.
         """
         try:
             described = await self._client.get_workflow_handle(job_id).describe()
