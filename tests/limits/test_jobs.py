@@ -225,7 +225,7 @@ async def test_the_place_of_a_job_that_was_terminated_is_found_free(
 ) -> None:
     limit = {"key": key, "limit": 1}
     async with serving(client, queue, work):
-        lost = await jobs.start("work", concurrency=limit)
+        lost = await jobs.start("work", concurrency=limit, lease="2s")
         await held(lost)
         second = await jobs.start("work", concurrency=limit)
         await in_line(client, key, 1)
@@ -244,7 +244,7 @@ async def test_the_place_of_a_job_that_was_reset_is_found_free(
 
     limit = {"key": key, "limit": 1}
     async with serving(client, queue, work):
-        first = await jobs.start("work", concurrency=limit, delay="2s")
+        first = await jobs.start("work", concurrency=limit, delay="2s", lease="2s")
         await held(first)
         second = await jobs.start("work", concurrency=limit)
         await in_line(client, key, 1)
