@@ -77,7 +77,8 @@ def _complete(operation: Schema, path: str, method: str) -> None:
     responses = operation["responses"]
     if _FOREIGN[0] in str(responses.get("422")):
         del responses["422"]
-    common = [422, 503] if path.startswith("/v1/") else []
+    common = [414, 431]  # Refused at the door, whatever the route.
+    common += [422, 503] if path.startswith("/v1/") else []
     common += [403] if method in _CHANGING else []
     common += [404] if "{" in path else []  # What stands there may be nothing that any route takes.
     common += [400, 408, 413, 415] if "requestBody" in operation else []

@@ -178,9 +178,11 @@ _TITLES = {
     409: "Conflict of state",
     412: "Stale token",
     413: "Too large",
+    414: "URI too long",
     415: "Not JSON",
     422: "Invalid field",
     429: "Too many requests",
+    431: "Headers too large",
     503: "Temporal cannot be reached",
 }
 

@@ -46,7 +46,7 @@ RUN, STOP = "run", "stop"
 #: Seconds of turns in one activity: as long a stop may take, and as long a worker's death may set it back.
 _BATCH = 5.0
 _PATIENT = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_interval=timedelta(seconds=30))
-_SILENCE = timedelta(seconds=10)
+_SILENCE = timedelta(seconds=6)
 
 
 class Place(Part):

@@ -26,7 +26,7 @@ _JOB_ID: TypeAdapter[str] = TypeAdapter(AnyJobId)
 
 def start_check(job_ids: list[str]) -> workflow.ActivityHandle[dict[str, dict[str, State]]]:
     """Registers with these jobs, and finds out how they ended when they do not tell."""
-    return workflow.start_activity(
+    check: workflow.ActivityHandle[dict[str, dict[str, State]]] = workflow.start_activity(
         PREDECESSORS,
         job_ids,
         result_type=dict[str, dict[str, State]],
@@ -34,6 +34,9 @@ def start_check(job_ids: list[str]) -> workflow.ActivityHandle[dict[str, dict[st
         start_to_close_timeout=timedelta(seconds=60),
         summary="waits for other jobs",
     )
+    # When the jobs tell of their ends first, nobody asks how this ended.
+    check.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return check
 
 
 class Dependents:

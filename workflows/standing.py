@@ -13,6 +13,7 @@ from duetime.contracts.concurrency import PLACE
 from duetime.contracts.instants import parse_instant
 from duetime.contracts.record import DEPENDENTS, VIEW, Error, Record, View
 from duetime.contracts.states import State
+from duetime.jobs.names import ENDED
 from duetime.predecessors import Predecessors
 from workflows.forgiving import forgiving
 from workflows.order import DEPENDENT, PREDECESSOR, Dependents
@@ -86,6 +87,13 @@ class Standing:
         """A job that this one waits for has ended."""
         if self._error is None:
             self._predecessors.learn({told["id"]: State(told["state"])})
+
+    @workflow.signal(name=ENDED)
+    @forgiving
+    def predecessors_ended(self, told: dict[str, str]) -> None:
+        """Jobs that this one waits for had ended before it looked."""
+        if self._error is None:
+            self._predecessors.learn({job_id: State(state) for job_id, state in told.items()})
 
     @workflow.signal(name=PLACE)
     @forgiving

@@ -7,9 +7,9 @@ the next try finds it and answers with what it says.
 
 import asyncio
 import base64
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import Field
 from temporalio import activity
@@ -33,8 +33,10 @@ from duetime.contracts.bulk import (
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
 from duetime.contracts.record import Part, cut
 from duetime.contracts.states import State
-from duetime.jobs.facts import Facts, fetch, started_with
+from duetime.jobs.facts import error_of, fetch, started_with
 from duetime.jobs.state import state_of
+
+Value = TypeVar("Value")
 
 #: The name of the activity.
 FREEZE = "duetime.bulk-freeze"
@@ -125,7 +127,7 @@ class Freezer:
 
         async def fits(run: Found) -> bool:
             async with places:
-                facts = await self._facts(run)
+                facts = await _gone(fetch(self._client, run.id, run.run_id))
                 activity.heartbeat()
             return facts is not None and state_of(facts, datetime.now(UTC)) in states
 
@@ -137,22 +139,25 @@ class Freezer:
 
         async def error(run: Found) -> list[ErrorGroup]:
             async with places:
-                facts = await self._facts(run)
+                found = await _gone(error_of(self._client, run.id, run.run_id))
                 activity.heartbeat()
-            if facts is None or facts.error is None:
+            if found is None:
                 return []
-            message = cut(facts.error.message, _MESSAGE)
-            return [ErrorGroup(type=facts.error.type, count=1, example=run.id, message=message)]
+            return [
+                ErrorGroup(type=found.type, count=1, example=run.id, message=cut(found.message, _MESSAGE))
+            ]
 
         groups: list[ErrorGroup] = []
         for found in await asyncio.gather(*(error(run) for run in runs)):
             groups = merged(groups, found)
         return groups
 
-    async def _facts(self, run: Found) -> Facts | None:
-        try:
-            return await fetch(self._client, run.id, run.run_id)
-        except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
-                return None
-            raise
+
+async def _gone(look: Coroutine[Any, Any, Value]) -> Value | None:
+    """What `look` gives, or nothing when the server does not keep the job any more."""
+    try:
+        return await look
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return None
+        raise

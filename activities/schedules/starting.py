@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from temporalio.api.common.v1 import Memo, Priority, SearchAttributes, WorkflowType
+from temporalio.api.common.v1 import Memo, SearchAttributes, WorkflowType
 from temporalio.api.common.v1 import Payloads as PayloadsMessage
 from temporalio.api.enums.v1 import WorkflowIdConflictPolicy, WorkflowIdReusePolicy
 from temporalio.api.sdk.v1 import UserMetadata
@@ -21,6 +21,7 @@ from duetime.contracts.job import JOB, JobSpec
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
 from duetime.contracts.schedule_book import Book
 from duetime.schedules.native import made_by
+from duetime.starting import priority_of
 
 
 class Reuse(StrEnum):
@@ -76,7 +77,7 @@ async def start_run(
         workflow_id_conflict_policy=WorkflowIdConflictPolicy.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
         memo=Memo(fields={name: (await encode([value]))[0] for name, value in said.items()}),
         search_attributes=index,
-        priority=Priority(priority_key=spec.priority),
+        priority=priority_of(spec)._to_proto(),
         user_metadata=UserMetadata(summary=(await encode([spec.kind]))[0]),
     )
     try:

@@ -20,13 +20,13 @@ from duetime.contracts.bulk import (
 )
 from duetime.contracts.operations import (
     CountsView,
-    ErrorGroupView,
     FaultView,
     JobRefView,
     OperationLinks,
     OperationView,
 )
 from duetime.contracts.record import Part
+from duetime.contracts.view import ErrorGroupView
 from duetime.jobs.wire import decode, instant, when
 
 _ENDED_BY_FORCE = {

@@ -8,6 +8,7 @@ from temporalio.client import Client
 from api.jobs.batch import BatchSubmitter
 from api.jobs.control import Controller
 from api.jobs.counting import Counting
+from api.jobs.errors import ErrorCounting
 from api.jobs.hub import Hub
 from api.jobs.listing import Lister
 from api.jobs.reading import Reader
@@ -30,6 +31,7 @@ class Jobs:
     known: Known
     lister: Lister
     counting: Counting
+    errors: ErrorCounting
     batches: BatchSubmitter
     events: Hub
     key_lifetime: str = (
@@ -49,6 +51,7 @@ class Jobs:
             known,
             Lister(client, reader),
             Counting(client),
+            ErrorCounting(client),
             BatchSubmitter(submitter),
             Hub(reader),
         )
@@ -65,6 +68,7 @@ class Jobs:
             redriver=self.redriver.reading_with(reader),
             lister=self.lister.seen_by(caller, reader),
             counting=self.counting.seen_by(caller),
+            errors=self.errors.seen_by(caller),
             batches=self.batches.submitting_with(submitter),
         )
 

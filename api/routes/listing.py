@@ -31,7 +31,9 @@ class ListQuery(JobFilter):
 class CountQuery(JobFilter):
     """The parameters of a count."""
 
-    by: Literal["state"] | None = Field(None, description="counts for each state")
+    by: Literal["state", "error"] | None = Field(
+        None, description="counts for each state; or of failed and expired jobs for each type of error"
+    )
 
 
 def _only(known: type[JobFilter]) -> Any:
@@ -70,4 +72,6 @@ async def list_jobs(wanted: Annotated[ListQuery, Query()], jobs: Manager) -> Job
 )
 @needs(Scope.READ)
 async def count_jobs(wanted: Annotated[CountQuery, Query()], jobs: Manager) -> JobCounts:
+    if wanted.by == "error":
+        return await jobs.errors.count(wanted)
     return await jobs.counting.count(wanted, wanted.by is not None)

@@ -22,7 +22,7 @@ from duetime.errors import BadSetting
 _Text = str | None
 _Begin = Literal["start", "checkpoint"]
 OneJob = Annotated[
-    str | None, typer.Argument(metavar="[ID]", help="A job; or else filters for many.", show_default=False)
+    str | None, typer.Argument(metavar="ID", help="A job; or else filters for many.", show_default=False)
 ]
 
 

@@ -1,7 +1,7 @@
 """Commands that read: `get`, `wait`, `watch`, `list`, `count`, `kinds`."""
 
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.text import Text
@@ -18,7 +18,7 @@ from duetime.cli.context import (
 )
 from duetime.cli.exits import BY_STATE, Exit
 from duetime.cli.show import console, progress_text, show_counts, show_jobs, show_kinds, state_text
-from duetime.cli.text import local
+from duetime.cli.text import local, safe
 from duetime.client import Filters, JobEvent, SyncClient
 from duetime.client.waiting import span
 from duetime.contracts.states import State
@@ -153,9 +153,12 @@ def count(
     tag: TagOption = None,
     created_after: AfterOption = None,
     created_before: BeforeOption = None,
+    by: Annotated[
+        Literal["state", "error"], typer.Option(metavar="state|error", help="What they are told apart by.")
+    ] = "state",
     output: As = Output.TABLE,
 ) -> int:
-    """Count jobs by state."""
+    """Count jobs by state, or failed ones by type of error."""
     filters: Filters = {
         "state": [each.value for each in state] if state else None,
         "kind": kind,
@@ -165,9 +168,18 @@ def count(
         "created_before": created_before,
     }
     with client_of(context) as client:
-        counts = client.count(by="state", **filters)
+        counts = client.count(by=by, **filters)
     if output is Output.JSON:
         write_json(counts)
+        return Exit.OK
+    if counts.errors is not None:
+        told = [
+            (safe(each.type), f"{each.count:,}  {safe(each.message)}  ({safe(each.example)})")
+            for each in counts.errors
+        ]
+        show_counts([*told, ("total", f"{counts.total:,}")], console())
+        if counts.approximate:
+            say("the share of each error is an estimate")
         return Exit.OK
     rows = [(each.value, f"{number:,}") for each, number in (counts.states or {}).items() if number]
     show_counts([*rows, ("total", f"{counts.total:,}")], console())

@@ -216,8 +216,10 @@ class Client(OperationCalls, QueueCalls):
         query = query_of({**filters, "limit": limit, "cursor": cursor})
         return read(JobPage, await self._sender.send(Call("GET", "/v1/jobs", query=query)))
 
-    async def count(self, *, by: Literal["state"] | None = None, **filters: Unpack[Filters]) -> JobCounts:
-        """How many jobs the filters hold, in all or by state."""
+    async def count(
+        self, *, by: Literal["state", "error"] | None = None, **filters: Unpack[Filters]
+    ) -> JobCounts:
+        """How many jobs the filters hold, in all or by state; or of those that failed or expired, by type of error."""
         query = query_of({**filters, "by": by})
         return read(JobCounts, await self._sender.send(Call("GET", "/v1/jobs:count", query=query)))
 

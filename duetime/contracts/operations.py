@@ -6,7 +6,7 @@ from pydantic import Field
 
 from duetime.contracts.bulk import Action, Canary, OperationState, Rate
 from duetime.contracts.job import Contract, Span
-from duetime.contracts.view import Answer, Instant
+from duetime.contracts.view import Answer, ErrorGroupView, Instant
 
 DryRun = Annotated[
     bool, Field(strict=True, description="keep the set and tell what it holds; `:run` carries it out")
@@ -44,15 +44,6 @@ class FaultView(Answer):
     id: str
     reason: str
     says: str
-
-
-class ErrorGroupView(Answer):
-    """Failed jobs with one type of error: how many, the id of one, and its message."""
-
-    type: str
-    count: int
-    example: str
-    message: str
 
 
 class CountsView(Answer):

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, PlainSerializer, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, WithJsonSchema
 
 from duetime.contracts.instants import format_instant
 from duetime.contracts.job import Span
@@ -146,10 +146,21 @@ class JobPage(Answer):
     next_cursor: str | None = None
 
 
+class ErrorGroupView(Answer):
+    """Failed jobs with one type of error: how many, the id of one, and its message."""
+
+    type: str
+    count: int
+    example: str
+    message: str
+
+
 class JobCounts(Answer):
-    """How many jobs a filter holds. `states` is there when the count was asked `by=state`."""
+    """How many jobs a filter holds. `states` is there when the count was asked `by=state`, `errors` when `by=error`."""
 
     total: int
     states: dict[State, int] | None = None
-    #: Whether due jobs were too many to be told apart one by one, so that their share of each state is an estimate.
+    #: Failed jobs by the type of their error, the most frequent first.
+    errors: list[ErrorGroupView] | None = Field(None, exclude_if=lambda value: value is None)
+    #: Whether there were too many to tell them apart one by one, so that the share of each is an estimate.
     approximate: bool = False

@@ -11,6 +11,7 @@ from duetime.contracts.concurrency import ALL_ASKS, LEAVE, Left, chain_of
 from duetime.contracts.record import Ending
 from duetime.contracts.requests import CancelRequest
 from duetime.contracts.states import State
+from duetime.jobs.dependents import dependents_of
 from duetime.jobs.facts import Facts
 from duetime.jobs.names import PREDECESSOR
 from duetime.jobs.state import record_of, state_of
@@ -41,7 +42,8 @@ async def stop(client: Client, facts: Facts, request: CancelRequest) -> bool:
 async def _tell_dependents(client: Client, facts: Facts) -> None:
     """A terminated job tells nobody. Should this be lost, those who wait find out by asking, within a minute."""
     told = {"id": facts.id, "state": State.CANCELLED.value}
-    signals = [client.get_workflow_handle(i).signal(PREDECESSOR, told) for i in facts.dependents]
+    waiting = await dependents_of(client, facts)
+    signals = [client.get_workflow_handle(i).signal(PREDECESSOR, told) for i in waiting]
     for lost in await asyncio.gather(*signals, return_exceptions=True):
         if isinstance(lost, BaseException):
             log.info("a job that waited for %s was not told of its end: %s", facts.id, lost)

@@ -82,6 +82,9 @@ class Known:
 
     worker: str
     started_at: datetime
+    #: Which try of the server's it was, and how the one before it failed.
+    tries: int = 1
+    last_failure: Error | None = None
 
 
 @dataclass(frozen=True)
@@ -263,7 +266,7 @@ async def _dispatched(client: Client, pending: PendingActivityInfo) -> Dispatche
         next_attempt_at=when(pending, "next_attempt_schedule_time"),
         worker=pending.last_worker_identity,
         sign=read_sign(await decode_all(client, pending.heartbeat_details)),
-        last_failure=_text(failure) if failure else None,
+        last_failure=text_of(failure) if failure else None,
         paused=pending.state == PendingActivityState.PENDING_ACTIVITY_STATE_PAUSED,
     )
 
@@ -276,7 +279,7 @@ def _decision(described: DescribeWorkflowExecutionResponse) -> Decision | None:
     return Decision(when(task, "started_time") if taken else None, task.attempt)
 
 
-def _text(failure: Failure) -> Error:
+def text_of(failure: Failure) -> Error:
     kind = failure.application_failure_info.type or "Error"
     return Error(
         type=cut(kind, limits.ERROR_TYPE_LENGTH), message=cut(failure.message, limits.ERROR_MESSAGE_LENGTH)
@@ -293,7 +296,7 @@ async def _ending(client: Client, event: HistoryEvent | None) -> tuple[Ending | 
         case EventType.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
             failure = event.workflow_execution_failed_event_attributes.failure
             details = await decode_all(client, failure.application_failure_info.details)
-            return _as_ending(details), _text(failure)
+            return _as_ending(details), text_of(failure)
         case EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
             ended = event.workflow_execution_terminated_event_attributes
             reason = ended.reason or "terminated"
@@ -310,6 +313,13 @@ def _as_ending(values: list[Any]) -> Ending | None:
     if values and isinstance(values[0], dict) and "result" in values[0]:
         return _lenient(Ending, values[0]) or Ending(result=values[0]["result"])
     return None
+
+
+async def error_of(client: Client, job_id: str, run_id: str) -> Error | None:
+    """Why a run that has ended did not succeed."""
+    closing = await _event(client, WorkflowExecution(workflow_id=job_id, run_id=run_id), close=True)
+    _, error = await _ending(client, closing)
+    return error
 
 
 async def started_with(client: Client, workflow_id: str) -> list[Any]:

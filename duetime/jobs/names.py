@@ -6,3 +6,5 @@ QUEUE_PAUSES = "duetime.queue-pauses"
 
 #: Signals between jobs: "tell me when you end" with an id, and "I have ended" with an id and a state.
 DEPENDENT, PREDECESSOR = "dependent", "predecessor"
+#: A signal to a job: those that it comes after and that had ended before it looked, as `{id: state}`.
+ENDED = "predecessors"

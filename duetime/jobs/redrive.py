@@ -21,6 +21,7 @@ from duetime.contracts.job import JOB
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
 from duetime.contracts.record import IDEMPOTENCY, Record
 from duetime.contracts.requests import RedriveRequest
+from duetime.contracts.schedule_book import MADE_BY
 from duetime.contracts.states import State
 from duetime.jobs.facts import Facts
 from duetime.jobs.refusal import NotNow
@@ -78,7 +79,8 @@ async def _request(client: Client, facts: Facts, request: RedriveRequest) -> Sta
     }
     carry = Carry.fresh().model_copy(update=changes)
     described = await _described(client, facts)
-    memo = {IDEMPOTENCY: described.memo.fields[IDEMPOTENCY]} if IDEMPOTENCY in described.memo.fields else {}
+    kept = described.memo.fields
+    memo = {name: kept[name] for name in (IDEMPOTENCY, MADE_BY) if name in kept}
     found = described.search_attributes
     for gone in (attributes.OUTCOME.name, attributes.DUE_AT.name):
         found.indexed_fields.pop(gone, None)

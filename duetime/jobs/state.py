@@ -6,10 +6,11 @@ from temporalio.client import WorkflowExecutionStatus as Status
 
 from duetime.contracts.job import JobSpec
 from duetime.contracts.record import Attempt, Error, Record
-from duetime.contracts.states import FINAL, AttemptOutcome, ErrorType, State
+from duetime.contracts.states import FINAL, ErrorType, State
 from duetime.contracts.view import AttemptView, ErrorView, JobView, LeaseView, Links, ProgressView
 from duetime.jobs.by_hand import as_far_as_readable
-from duetime.jobs.facts import Dispatched, Facts
+from duetime.jobs.facts import Dispatched, Facts, Known
+from duetime.jobs.unrecorded import with_failures
 
 
 def state_of(facts: Facts, now: datetime) -> State:
@@ -29,7 +30,14 @@ def state_of(facts: Facts, now: datetime) -> State:
         return State.RETRYING if facts.view.next_attempt_at > now else State.QUEUED
     if due_at(facts) > now:
         return State.SCHEDULED
-    return State.WAITING if facts.waiting else State.QUEUED
+    return State.WAITING if facts.waiting or _is_to_wait(facts) else State.QUEUED
+
+
+def _is_to_wait(facts: Facts) -> bool:
+    """Whether it comes after other jobs and has not come to look at them."""
+    if facts.spec is None or not facts.spec.after or facts.carry.ordered:
+        return False
+    return facts.view is None or (facts.view.ready_at is None and not facts.view.record.attempts)
 
 
 def _state_of_dispatched(dispatched: Dispatched, now: datetime) -> State:
@@ -57,23 +65,27 @@ def due_at(facts: Facts) -> datetime:
 def record_of(facts: Facts) -> Record:
     """All attempts known now, the one under way included."""
     record = _told(facts)
-    before = record.model_copy(update={"attempts": []})
+    last_of = {attempt.dispatch: attempt.number for attempt in record.attempts}
+    whole, more = record.model_copy(update={"attempts": []}), 0
     for attempt in record.attempts:
-        before = before.model_copy(
-            update={"attempts": [*before.attempts, _completed(facts, attempt, before)]}
-        )
-    return before
+        known = facts.known.get(attempt.dispatch) if is_unknown(attempt) else None
+        if known is not None:
+            if last_of[attempt.dispatch] == attempt.number:
+                length = len(whole.attempts)
+                whole = with_failures(whole, attempt.dispatch, known.tries - 1, known.last_failure)
+                more += len(whole.attempts) - length
+            attempt = _completed(attempt, known, whole)
+        attempt = attempt.model_copy(update={"number": attempt.number + more})
+        whole = whole.model_copy(update={"attempts": [*whole.attempts, attempt]})
+    return whole
 
 
 def is_unknown(attempt: Attempt) -> bool:
-    """Whether nobody took down who ran this attempt; the server's history may know."""
-    return attempt.worker is None and attempt.outcome is not AttemptOutcome.RUNNING
+    """Whether nobody took down who ran this attempt, or when; the server's history may know."""
+    return attempt.finished_at is not None and (attempt.worker is None or attempt.started_at is None)
 
 
-def _completed(facts: Facts, attempt: Attempt, before: Record) -> Attempt:
-    known = facts.known.get(attempt.dispatch) if is_unknown(attempt) else None
-    if known is None:
-        return attempt
+def _completed(attempt: Attempt, known: Known, before: Record) -> Attempt:
     token = before.token_at(known.started_at)
     changes = {"worker": known.worker, "started_at": known.started_at, "fencing_token": token}
     return attempt.model_copy(update=changes)
@@ -93,6 +105,8 @@ def _told(facts: Facts) -> Record:
     if dispatched is None:
         return record
     record = dispatched.sign.record if dispatched.sign else record
+    failures = dispatched.server_attempt - 1
+    record = with_failures(record, dispatched.activity_id, failures, dispatched.last_failure)
     return record.with_attempt(_under_way(dispatched, record)) if dispatched.held else record
 
 

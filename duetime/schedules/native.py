@@ -13,7 +13,7 @@ from temporalio.client import (
     ScheduleRange,
     ScheduleState,
 )
-from temporalio.common import Priority, TypedSearchAttributes
+from temporalio.common import TypedSearchAttributes
 
 from duetime import attributes
 from duetime.contracts.duration import format_duration
@@ -26,6 +26,7 @@ from duetime.cron.reading import read_fields
 from duetime.cron.zones import load_zone
 from duetime.schedules.grace import server_window
 from duetime.schedules.ids import action_id
+from duetime.starting import priority_of
 
 OVERLAPS: dict[Overlap, ScheduleOverlapPolicy] = {
     "skip": ScheduleOverlapPolicy.SKIP,
@@ -103,7 +104,7 @@ def _action(book: Book) -> ScheduleActionStartWorkflow:
             [pair for pair in found if pair.key != attributes.DUE_AT]
         ),
         memo=made_by(book),
-        priority=Priority(priority_key=job.priority),
+        priority=priority_of(job),
         static_summary=job.kind,
     )
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from duetime.contracts.explain import Fault
 from duetime.contracts.instants import parse_instant
 from duetime.contracts.states import State
-from duetime.contracts.view import JobCounts, JobPage, JobSummary, JobView
+from duetime.contracts.view import ErrorGroupView, JobCounts, JobPage, JobSummary, JobView
 from duetime.errors import invalid_field
 
 _MANY = ("state", "tag")
@@ -64,14 +64,31 @@ def page(jobs: Iterable[JobView], query: Query) -> JobPage:
 
 
 def count(jobs: Iterable[JobView], query: Query) -> JobCounts:
-    """How many, in all or by state."""
+    """How many, in all, by state, or of failed ones by type of error."""
     found = select(jobs, query, ("by",))
+    if "error" in query.get("by", ()):
+        return _by_error(found, _states(query))
     by_state: dict[State, int] | None = None
     if "by" in query:
         counted = Counter(job.state for job in found)
         asked = _states(query) or set(State)
         by_state = {state: counted[state] for state in State if state in asked}
     return JobCounts(total=len(found), states=by_state)
+
+
+def _by_error(found: Iterable[JobView], asked: set[State]) -> JobCounts:
+    ended = {State.FAILED, State.EXPIRED}
+    if asked - ended:
+        message = "counts by error are of jobs in the states failed and expired: ask for these"
+        raise invalid_field([{"pointer": "query state", "message": message}])
+    failed = [job for job in found if job.state in ended]
+    groups: dict[str, ErrorGroupView] = {}
+    for job in failed:
+        kind, message = (job.error.type, job.error.message) if job.error else ("(unknown)", "")
+        group = groups.setdefault(kind, ErrorGroupView(type=kind, count=0, example=job.id, message=message))
+        group.count += 1
+    ranked = sorted(groups.values(), key=lambda group: (-group.count, group.type))
+    return JobCounts(total=len(failed), errors=ranked)
 
 
 def _states(query: Query) -> set[State]:

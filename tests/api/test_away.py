@@ -19,7 +19,13 @@ from tests.api.caller import Answer, Caller, problem
 from tests.api.conftest import REAL_PATIENCE, calling
 
 #: Answered without Temporal, by the process itself or the ledger's database: these tell how things are.
-ALONE = {"GET /healthz", "GET /metrics", "GET /v1/doctor", "POST /v1/fences/{resource}:check"}
+ALONE = {
+    "GET /healthz",
+    "GET /metrics",
+    "GET /v1/doctor",
+    "POST /v1/fences/{resource}:check",
+    "POST /v1/schedules:preview",
+}
 #: Known for some seconds.
 REMEMBERED = {"GET /v1/kinds", "GET /v1/kinds/{kind}"}
 

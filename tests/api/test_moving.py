@@ -16,6 +16,8 @@ from duetime.worker import Worker
 from tests.api.caller import Caller, faults, problem
 from tests.api.stage import HANDLERS, Stage
 from tests.api.test_submission import instant
+from tests.support.jobs import is_queued
+from tests.support.waiting import eventually
 
 
 async def test_a_job_moved_twice_and_run_now_runs_once(api: Caller, worker: Worker, stage: Stage) -> None:
@@ -85,9 +87,12 @@ async def backlog_has(client: Client, queue: str, priorities: set[int]) -> None:
 
 
 async def test_the_priority_of_queued_jobs_reorders_them(api: Caller, client: Client, stage: Stage) -> None:
-    jobs = [(await api.submit("echo", payload={"n": n}))["id"] for n in range(4)]
-    for job_id in jobs:
-        await api.until(job_id, "queued")
+    jobs: list[str] = []
+    for n in range(4):
+        jobs.append((await api.submit("echo", payload={"n": n}))["id"])
+        # A job is queued from its first moment on, and in the server's queue a moment later.
+        handle = client.get_workflow_handle(jobs[-1])
+        await eventually(lambda handle=handle: is_queued(handle))
     assert (await api.patch(jobs[3], priority=1)).json()["priority"] == 1
     assert (await api.patch(jobs[0], priority=5)).json()["priority"] == 5
     await backlog_has(client, api.queue, {1, 3, 5})  # The server moves them within a second.

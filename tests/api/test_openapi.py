@@ -75,6 +75,7 @@ def test_every_operation_says_what_it_may_answer(document: Json) -> None:
         name, statuses = operation["operationId"], operation["responses"].keys()
         assert operation["summary"], name
         assert [status for status in statuses if status.startswith("2")], name
+        assert {"414", "431"} <= statuses, name
         if path.startswith("/v1/"):
             assert {"422", "503"} <= statuses, name
         if "{" in path and not path.startswith(("/v1/fences/", "/v1/queues/")):  # any name is one

@@ -3,9 +3,12 @@
 import asyncio
 
 import pytest
+from temporalio.client import Client
 
+from duetime.contracts.schedule_book import MADE_BY
 from duetime.worker import Worker
 from tests.bulk.conftest import Bulk, fail, states
+from tests.support.jobs import Jobs
 
 pytestmark = pytest.mark.usefixtures("worker")
 
@@ -185,3 +188,22 @@ async def test_a_checkpoint_goes_along_when_asked(bulk: Bulk) -> None:
     assert ended["counts"]["done"] == 1
     await bulk.counted(2, state="succeeded")
     assert await states(bulk, made) == ["succeeded"]
+
+
+async def test_a_redriven_run_keeps_whose_it_is(bulk: Bulk, client: Client, job_id: str) -> None:
+    """The schedule that made it, and its share of the queue."""
+    made_by = {"schedule": "nightly"}
+    spec = {
+        "kind": "bulk.work",
+        "queue": bulk.queue,
+        "fairness_key": "tenant-42",
+        "retry": {"max_attempts": 1},
+    }
+    handle = await Jobs(client, bulk.queue).start_raw(spec, id=job_id, memo={MADE_BY: made_by})
+    await bulk.counted(1, state="failed")
+    bulk.mended = True
+    assert (await bulk.ended(await bulk.begin("retry")))["counts"]["done"] == 1
+    described = await client.get_workflow_handle(job_id).describe()
+    assert described.run_id != handle.first_execution_run_id
+    assert (await described.memo())[MADE_BY] == made_by
+    assert described.raw_info.priority.fairness_key == "tenant-42"

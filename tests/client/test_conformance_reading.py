@@ -149,3 +149,18 @@ async def test_the_fake_lists_by_its_own_clock(fake: FakeWorld) -> None:
     assert late.created_at - early.created_at == HOUR
     found = [job.id async for job in fake.client.jobs(created_after=late.created_at)]
     assert found == [late.id]
+
+
+async def test_failed_jobs_are_counted_by_error(world: World) -> None:
+    await world.serve(*ALL)
+    for _ in range(2):
+        await world.finished((await world.submit("conf.bad-result")).id)
+
+    async def counted() -> bool:
+        return (await world.client.count(by="error", queue=world.queue)).total == 2
+
+    await eventually(counted)
+    counts = await world.client.count(by="error", queue=world.queue, state="failed")
+    assert [(group.type, group.count) for group in counts.errors or []] == [("InvalidResult", 2)]
+    with pytest.raises(errors.InvalidField, match="failed and expired"):
+        await world.client.count(by="error", state="running")
