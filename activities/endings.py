@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from temporalio import activity
-from temporalio.client import Client, WorkflowFailureError
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -44,9 +44,10 @@ class Endings:
 
     @activity.defn(name=LAST_RUN)
     async def last_run(self, job_id: str) -> dict[str, Any]:
-        """The last execution under an id, once it has ended: `{"run_id", "token"}`, empty when there is none.
+        """The last execution under an id, once it has ended; empty when there is none.
 
-        `token` is the highest fencing token of its attempts.
+        `{"run_id", "token", "succeeded_in"}`: the highest fencing token of its attempts, and if it succeeded the run of
+        its parent.
         """
         try:
             described = await self._client.get_workflow_handle(job_id).describe()
@@ -63,7 +64,12 @@ class Endings:
             )
         ending = await self._ending(job_id, described.run_id)
         record = Record(attempts=Ending.model_validate(ending).attempts if ending else [])
-        return {"run_id": described.run_id, "token": record.highest_token}
+        succeeded = described.status is WorkflowExecutionStatus.COMPLETED
+        return {
+            "run_id": described.run_id,
+            "token": record.highest_token,
+            "succeeded_in": described.parent_run_id if succeeded else None,
+        }
 
     @activity.defn(name=ITEMS_ENDING)
     async def items_ending(self, job_id: str, run_id: str) -> dict[str, Any]:

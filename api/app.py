@@ -35,6 +35,7 @@ from api.routes import (
     operations,
     preview,
     queues,
+    schedule_sets,
     why,
 )
 from api.routes import jobs as job_routes
@@ -72,7 +73,7 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
         pipelines = app.state.pipelines = Pipelines.over(connection, ui_url, jobs)
         app.state.schedules = Schedules.over(connection, ui_url, jobs.check)
         app.state.queues = Queues.over(connection, jobs.known)
-        app.state.operations = Operations(connection, f"http://localhost:{settings.ui_port}")
+        app.state.operations = Operations(connection, ui_url)
         log.log(logging.WARNING if lock.is_for_strangers else logging.INFO, lock.describe())
         app.state.looking = asyncio.create_task(say_why_not(connection, settings.temporal))
         async with Fences(settings.ledger_address) as app.state.fences:
@@ -108,6 +109,7 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
     app.include_router(backlog.router)
     app.include_router(why.router)
     app.include_router(preview.router)
+    app.include_router(schedule_sets.router)
     app.include_router(doctor.router)
     app.include_router(fences.router)
     app.include_router(health.router)

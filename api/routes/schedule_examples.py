@@ -38,6 +38,17 @@ SPEC_EXAMPLES: Any = {
     },
 }
 
+APPLY_EXAMPLES: Any = {
+    "diff": {
+        "summary": "What would be done",
+        "value": {
+            "schedules": [{"id": "nightly-report", "cron": "H 2 * * *", "job": {"kind": "report.build"}}],
+            "prune": True,
+            "dry_run": True,
+        },
+    }
+}
+
 _FIRES = [
     {"utc": "2027-11-06T05:30:00Z", "local": "2027-11-06T01:30:00-04:00", "tags": []},
     {"utc": "2027-11-07T05:30:00Z", "local": "2027-11-07T01:30:00-04:00", "tags": ["dst_repeat"]},
@@ -47,6 +58,56 @@ _FIRES = [
 
 #: Examples of the schemas in the OpenAPI document, by their names there.
 SCHEDULE_EXAMPLES: dict[str, list[Any]] = {
+    "ScheduleSet": [example["value"] for example in APPLY_EXAMPLES.values()],
+    "AppliedView": [
+        {
+            "dry_run": True,
+            "created": [],
+            "changed": [
+                {
+                    "id": "nightly-report",
+                    "changes": [{"pointer": "/cron", "from": "0 2 * * *", "to": "H 2 * * *"}],
+                }
+            ],
+            "unchanged": [],
+            "pruned": ["weekly-report"],
+            "failed": [],
+            "left": [],
+        }
+    ],
+    "ForecastView": [
+        {
+            "from": "2027-01-15T08:00:00Z",
+            "to": "2027-01-15T09:00:00Z",
+            "schedules": 3,
+            "paused": 1,
+            "unreadable": [],
+            "starts": 3.0,
+            "minutes": [{"at": "2027-01-15T08:30:00Z", "starts": 3.0}],
+            "peaks": [
+                {
+                    "at": "2027-01-15T08:30:00Z",
+                    "starts": 3.0,
+                    "share": 1.0,
+                    "schedules": 3,
+                    "of": ["billing", "mail", "report"],
+                }
+            ],
+            "flatter": {
+                "changes": [
+                    {
+                        "line": "30 8 * * *",
+                        "cron": "H 8 * * *",
+                        "jitter": None,
+                        "schedules": 3,
+                        "of": ["billing", "mail", "report"],
+                    }
+                ],
+                "starts": 1.0,
+                "share": 0.3333,
+            },
+        }
+    ],
     "ScheduleSpec": [example["value"] for example in SPEC_EXAMPLES.values()],
     "SchedulePause": [{"reason": "month end", "until": "2027-02-01T06:00:00Z"}],
     "ScheduleBackfill": [{"from": "2027-01-01T00:00:00Z", "to": "2027-01-08T00:00:00Z", "dry_run": True}],

@@ -6,7 +6,9 @@ from fastapi import Request
 from temporalio.client import Client
 
 from api.kinds.checking import KindCheck
+from api.schedules.applying import Applier
 from api.schedules.commands import Commander
+from api.schedules.forecasting import Forecaster
 from api.schedules.operations import Operator
 from api.schedules.reading import ScheduleReader
 from api.security.caller import Caller, WhoCalls
@@ -25,6 +27,14 @@ class Schedules:
         reader = ScheduleReader(client, ui_url.rstrip("/"))
         commander = Commander(client, reader, check)
         return cls(reader, commander, Operator(client, reader, commander))
+
+    @property
+    def forecaster(self) -> Forecaster:
+        return Forecaster(self.reader)
+
+    @property
+    def applier(self) -> Applier:
+        return Applier(self.reader, self.commander)
 
     def seen_by(self, caller: Caller) -> "Schedules":
         """The same within what `caller` may see and submit."""

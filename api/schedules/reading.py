@@ -95,14 +95,19 @@ class ScheduleReader:
         following = rows[limits.OCCURRENCES].nominal_time if len(rows) > limits.OCCURRENCES else None
         return OccurrencePage(occurrences=rows[: limits.OCCURRENCES], next_from=following)
 
-    async def summaries(self) -> AsyncIterator[ScheduleSummary]:
-        """All schedules that the caller may see, in no order; a moment behind."""
-        now = datetime.now(UTC)
+    async def books(self) -> AsyncIterator[Book]:
+        """The books of all schedules that the caller may see, in no order; a moment behind."""
         query = f"WorkflowType = '{SCHEDULE}' AND ExecutionStatus = 'Running'"
         async for found in self.client.list_workflows(query, page_size=_PAGE):
             book = await read_book(found)
             if book is not None and self.sees(book):
-                yield summary_of(book, now)
+                yield book
+
+    async def summaries(self) -> AsyncIterator[ScheduleSummary]:
+        """All schedules that the caller may see, in no order; a moment behind."""
+        now = datetime.now(UTC)
+        async for book in self.books():
+            yield summary_of(book, now)
 
     async def _remembered(self) -> Any:
         """For how long the server remembers what has ended."""

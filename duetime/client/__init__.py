@@ -4,7 +4,9 @@ from duetime.client.batch import BatchItem
 from duetime.client.client import Client, Options, Submitted
 from duetime.client.events import JobEvent
 from duetime.client.fields import ChangeFields, Filters, JobFields
+from duetime.client.schedules import PutSchedule, RuleInput, ScheduleFilters, Schedules
 from duetime.client.sync import SyncClient
+from duetime.client.sync_schedules import SyncSchedules
 
 __all__ = [
     "BatchItem",
@@ -14,6 +16,11 @@ __all__ = [
     "JobEvent",
     "JobFields",
     "Options",
+    "PutSchedule",
+    "RuleInput",
+    "ScheduleFilters",
+    "Schedules",
     "Submitted",
     "SyncClient",
+    "SyncSchedules",
 ]

@@ -32,6 +32,7 @@ from duetime.client.fields import (
 from duetime.client.operations import OperationCalls
 from duetime.client.pipelines import Pipelines
 from duetime.client.queues import QueueCalls
+from duetime.client.schedules import Schedules
 from duetime.client.sender import Sender
 from duetime.client.waiting import poll, span, waited
 from duetime.contracts.duration import Duration
@@ -86,6 +87,8 @@ class Client(OperationCalls, QueueCalls):
         )
         patience = span("timeout", options.get("timeout", "30s"))
         self._sender = Sender(address.url, self._connections, patience)
+        #: Recurring rules.
+        self.schedules = Schedules(self._sender)
         self._listener = Listener(address.url, self._connections, patience)
         #: Pipelines: `await client.pipelines.submit({…})`.
         self.pipelines = Pipelines(self._sender, self._listener)

@@ -2,8 +2,8 @@
 
 The workflow keeps a `Progress` in its memo, under `PROGRESS`, and it is exact: one letter for each job, in the order in
 which the input names them, so that it stays small however many there are. Errors of jobs that came to no execution of
-their own are beside it, under `FAULTS`: `{name: {"type", "message"}}`. A job that runs for each item of a list has an
-execution of type `FanOut` under its id, whose memo has an `ItemCounts` under `ITEMS`.
+their own are beside it, under `FAULTS`: `{name: {"type", "message"}}`, the first hundred of them. A job that runs for
+each item of a list has an execution of type `FanOut` under its id, whose memo has an `ItemCounts` under `ITEMS`.
 
 How to read a job whose letter is `Mark.BEGUN`: by the execution under its id (`contracts.pipeline.job_id`), which
 tells its state more exactly. Is there none yet, or only one that began before this run of the pipeline, then it is

@@ -48,10 +48,10 @@ class Web(httpx2.AsyncBaseTransport):
                 if match and method == request.method:
                     job_id = unquote(match["id"]) if "id" in match.groupdict() else ""
                     return await route(self, request, job_id)
+            detail = f"the fake has no {request.method} {request.url.path}; try that on a real API"
             if request.url.path.startswith("/v1/pipelines"):
-                raise problem_error(501, "not-built", "Not built", _NO_PIPELINES)
-            detail = f"the fake has no {request.method} {request.url.path}"
-            raise problem_error(404, "not-found", "Not found", detail)
+                detail = _NO_PIPELINES
+            raise problem_error(501, "not-in-the-fake", "Not in the fake", detail)
         except ApiError as error:
             return _answer(error.status, error.problem, {"Content-Type": "application/problem+json"})
 

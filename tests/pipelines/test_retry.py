@@ -18,7 +18,10 @@ async def retried(client: Client, ended_: WorkflowHandle) -> WorkflowHandle:
     told = await client.data_converter.decode(started.input.payloads)
     spec = PipelineSpec.model_validate(told[0])
     earlier = PipelineCarry.model_validate(told[1]) if len(told) > 1 else PipelineCarry()
-    carry = retry_carry(spec, await progress(ended_), earlier, ended_.id, started.first_execution_run_id)
+    run_id = (await ended_.describe()).run_id
+    carry = retry_carry(
+        spec, await progress(ended_), earlier, ended_.id, started.first_execution_run_id, run_id
+    )
     return await client.start_workflow(
         PIPELINE, args=[spec.compact(), carry.compact()], id=ended_.id, task_queue=ORCHESTRATION_QUEUE
     )
@@ -82,6 +85,20 @@ async def test_a_terminated_pipeline_waits_for_its_old_jobs_to_end(pipelines: Pi
     assert log.ended.count("b") == 1, "the earlier attempt ended before the new one began"
     await second.cancel()
     assert (await ended(second)).marks == "sc"
+
+
+async def test_what_succeeds_while_its_pipeline_is_terminated_is_kept(pipelines: Pipelines, log: Log) -> None:
+    jobs: dict[str, dict[str, Any]] = {
+        "a": {"kind": "stubborn", "lease": "2s"},
+        "b": {"kind": "say", "needs": ["a"], "payload": {"x": {"$result": "a"}}},
+    }
+    first = await pipelines.start(jobs)
+    await eventually(lambda: log.began == ["a"])
+    await first.terminate()
+    assert (await pipelines.outcome(first, "a")).result == "done"
+    second = await retried(pipelines.client, first)
+    assert (await ended(second)).marks == "ss"
+    assert log.began == ["a", "b"] and log.seen["b"] == {"x": "done"}
 
 
 async def test_items_that_are_done_do_not_run_again(pipelines: Pipelines, log: Log) -> None:
