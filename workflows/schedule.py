@@ -35,6 +35,8 @@ _LOOK = timedelta(hours=1)
 #: After an edit, until it is plain what the server started.
 _SETTLED = timedelta(seconds=2)
 _SOON = timedelta(seconds=15)
+#: The longest between two looks at a schedule whose queue has to empty before it is known what was missed.
+_LONGEST_WAIT = timedelta(minutes=1)
 #: Events of a history that make a fresh one worth while; every command is some.
 _EVENTS = 1_000
 
@@ -51,6 +53,7 @@ class ScheduleWorkflow:
         self._check = False
         self._dirty = False
         self._next_look = workflow.now() + _LOOK * (0.5 + workflow.random().random() / 2)
+        self._waits = 0
         self._filling: asyncio.Task[None] | None = None
 
     @workflow.run
@@ -313,9 +316,12 @@ class ScheduleWorkflow:
         await self._make_up(told["times"])
         looked_at, until = parse_instant(told["looked_at"]), parse_instant(told["judged_until"])
         if told["more"] or told["wait"]:
-            at = workflow.now() + (_SOON if told["wait"] else timedelta(seconds=1))
-            self._keep(self._here.model_copy(update={"judged_until": until, "look_at": at}))
+            self._waits = self._waits + 1 if told["wait"] else 0
+            pause = min(timedelta(seconds=2 ** min(self._waits, 6)), _LONGEST_WAIT)
+            news = {"judged_until": until, "look_at": workflow.now() + pause}
+            self._keep(self._here.model_copy(update=news))
             return
+        self._waits = 0
         settles = timedelta(seconds=told["settles"])
         self._keep(changes.judged(self._here, until, told["missed"], looked_at, settles))
 

@@ -91,7 +91,7 @@ async def backfill(book: Book, wanted: Backfill) -> dict[str, Any]:
         names.BACKFILL,
         args=[book.compact(), wanted.model_dump(mode="json")],
         start_to_close_timeout=timedelta(days=365),
-        heartbeat_timeout=timedelta(seconds=20),
+        heartbeat_timeout=timedelta(seconds=10),
         retry_policy=_PATIENT,
         summary=f"backfill {wanted.id}",
     )

@@ -49,7 +49,7 @@ IfMatch = Annotated[
 IfNoneMatch = Annotated[
     str | None, Header(alias="If-None-Match", description="`*`: the schedule must not be there")
 ]
-Moment = Annotated[str | None, Query(description="RFC 3339 with an offset", max_length=64)]
+_RFC3339 = "RFC 3339 with an offset"
 
 _ETAG = {"ETag": {"description": "the revision, for `If-Match`", "schema": {"type": "string"}}}
 _DAY = timedelta(days=1)
@@ -59,13 +59,23 @@ _DAY = timedelta(days=1)
 @needs(Scope.READ)
 async def list_schedules(
     schedules: Manager,
-    state: ScheduleState | None = None,
-    paused: bool | None = None,
-    kind: Annotated[str | None, Query(max_length=limits.KIND_LENGTH)] = None,
-    queue: Annotated[str | None, Query(max_length=limits.QUEUE_LENGTH)] = None,
-    tag: Annotated[str | None, Query(max_length=limits.TAG_LENGTH)] = None,
-    limit: Annotated[int, Query(ge=1, le=limits.PAGE_SCHEDULES)] = 50,
-    cursor: Annotated[str | None, Query(max_length=400)] = None,
+    state: Annotated[ScheduleState | None, Query(description="where it stands")] = None,
+    paused: Annotated[bool | None, Query(description="whether it is paused")] = None,
+    kind: Annotated[
+        str | None, Query(max_length=limits.KIND_LENGTH, description="its jobs are of this kind")
+    ] = None,
+    queue: Annotated[
+        str | None, Query(max_length=limits.QUEUE_LENGTH, description="its jobs go to this queue")
+    ] = None,
+    tag: Annotated[
+        str | None, Query(max_length=limits.TAG_LENGTH, description="its jobs have this tag")
+    ] = None,
+    limit: Annotated[
+        int, Query(ge=1, le=limits.PAGE_SCHEDULES, description="schedules on a page, at most")
+    ] = 50,
+    cursor: Annotated[
+        str | None, Query(max_length=400, description="`next_cursor` of the page before")
+    ] = None,
 ) -> SchedulePage:
     return await page(schedules.reader, Wanted(state, paused, kind, queue, tag), limit, cursor)
 
@@ -202,8 +212,8 @@ async def backfill_schedule(
 async def list_occurrences(
     schedule_id: Id,
     schedules: Manager,
-    begin: Annotated[Moment, Query(alias="from")] = None,
-    end: Annotated[Moment, Query(alias="to")] = None,
+    begin: Annotated[str | None, Query(alias="from", max_length=64, description=_RFC3339)] = None,
+    end: Annotated[str | None, Query(alias="to", max_length=64, description=_RFC3339)] = None,
 ) -> OccurrencePage:
     now = datetime.now(UTC)
     since = _moment("from", begin) or now - _DAY

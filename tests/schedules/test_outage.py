@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -49,12 +50,8 @@ async def test_what_was_missed_runs_as_the_table_says(tmp_path: Path) -> None:
     try:
         client = await connect(engine.address)
         app = create_app(settings().model_copy(update={"data_dir": tmp_path / "api"}), client)
-        async with (
-            orchestrator(client),
-            waking_schedules(client),
-            Worker(client, [echo], queues=["outage"]),
-            calling(app) as http,
-        ):
+        async with AsyncExitStack() as stack:
+            http = await stack.enter_async_context(calling(app))
             begin = format_instant((datetime.now(UTC) + timedelta(seconds=12)).replace(microsecond=0))
 
             def instants(seconds: list[int]) -> list[str]:
@@ -64,17 +61,26 @@ async def test_what_was_missed_runs_as_the_table_says(tmp_path: Path) -> None:
             for number, (overlap, policy, times, runs) in enumerate(cells()):
                 schedule = Scheduler(http, "outage", f"s{number}-{overlap}-{policy}")
                 made.append((schedule, overlap, policy, times, runs))
-            await asyncio.gather(
-                *(
-                    one.made(at=instants([*times, 3600]), overlap=overlap, catch_up={"policy": policy})
-                    for one, overlap, policy, times, _ in made
+            async with orchestrator(client):
+                await asyncio.gather(
+                    *(
+                        one.made(at=instants([*times, 3600]), overlap=overlap, catch_up={"policy": policy})
+                        for one, overlap, policy, times, _ in made
+                    )
                 )
-            )
             assert datetime.now(UTC) < parse_instant(begin), "this machine is too slow: begin later"
             await passed(begin)
             await engine.kill()
             await passed(later(begin, BACK))
             await engine.start()
+            # Workers of before would come back too, by and by.
+            fresh = await connect(engine.address)
+            for worker in (
+                orchestrator(fresh),
+                waking_schedules(fresh),
+                Worker(fresh, [echo], queues=["outage"]),
+            ):
+                await stack.enter_async_context(worker)
 
             async def settled(schedule: Scheduler, count: int) -> bool:
                 memo = await (await client.get_workflow_handle(entity_id(schedule.id)).describe()).memo_value(
