@@ -8,13 +8,26 @@ import asyncio
 from datetime import timedelta
 from typing import Any
 
+from pydantic import ValidationError
 from temporalio import activity
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
-from duetime.contracts.concurrency import ASK, LEAVE, LIMIT, LIMIT_MEMO, PLACE, Ask, Place, chain_of, scope_of
+from duetime.contracts.concurrency import (
+    ASK,
+    LEAVE,
+    LIMIT,
+    LIMIT_MEMO,
+    PLACE,
+    Ask,
+    Left,
+    Place,
+    chain_of,
+    scope_of,
+)
 from duetime.contracts.instants import EPOCH
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
+from duetime.contracts.record import VIEW, View
 from duetime.queue_concurrency import queue_concurrency
 
 #: The names of the activities.
@@ -67,7 +80,7 @@ class LimitPlaces:
     @activity.defn(name=LEAVE_PLACE)
     async def leave(self, limit_id: str, left: dict[str, Any]) -> None:
         """Gives a place back, or does not want it any more."""
-        await self._tell(limit_id, LEAVE, Place.model_validate(left).model_dump(mode="json"))
+        await self._tell(limit_id, LEAVE, Left.model_validate(left).model_dump(mode="json"))
 
     @activity.defn(name=GRANT_PLACES)
     async def grant(self, limit_id: str, places: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -82,17 +95,17 @@ class LimitPlaces:
         return [place for place, heard in zip(places, told, strict=True) if not heard]
 
     @activity.defn(name=LOOK_AT_HOLDERS)
-    async def look(self, places: list[dict[str, Any]]) -> list[str]:
-        """How each of these jobs stands: `HOLDS`, `IDLE` or `GONE`."""
+    async def look(self, limit_id: str, places: list[dict[str, Any]]) -> list[str]:
+        """How each of these jobs, which have a place of this limit, stands: `HOLDS`, `IDLE` or `GONE`."""
         few = asyncio.Semaphore(_AT_ONCE)
 
         async def look(place: dict[str, Any]) -> str:
             async with few:
-                return await self._standing(Place.model_validate(place))
+                return await self._standing(limit_id, Place.model_validate(place))
 
         return list(await asyncio.gather(*(look(place) for place in places)))
 
-    async def _standing(self, place: Place) -> str:
+    async def _standing(self, limit_id: str, place: Place) -> str:
         try:
             described = await self._client.get_workflow_handle(place.job).describe()
         except RPCError as error:
@@ -107,8 +120,10 @@ class LimitPlaces:
             return GONE
         if raw.HasField("pending_workflow_task"):
             return HOLDS  # It has yet to hear of its place, or to say that it needs it no more.
-        dispatched = any(found.activity_id.isdigit() for found in raw.pending_activities)
-        return HOLDS if dispatched else IDLE
+        if any(found.activity_id.isdigit() for found in raw.pending_activities):
+            return HOLDS
+        # With a place of this limit it may wait for one of the next.
+        return HOLDS if limit_id in _limits((await described.memo()).get(VIEW))[:-1] else IDLE
 
     async def _tell(self, workflow_id: str, signal: str, told: dict[str, Any]) -> bool:
         """Whether there was somebody to be told."""
@@ -119,3 +134,11 @@ class LimitPlaces:
                 return False
             raise
         return True
+
+
+def _limits(view: Any) -> list[str]:
+    """The limits that a job has published; none for what somebody else left in the memo."""
+    try:
+        return View.model_validate(view or {}).limits
+    except ValidationError:
+        return []

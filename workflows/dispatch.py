@@ -65,7 +65,7 @@ def _assignment(spec: JobSpec, carry: Carry, record: Record, due_at: datetime) -
         queue=spec.queue,
         idempotency_key=carry.idempotency_key or f"{info.workflow_id}:{info.first_execution_run_id}",
         due_at=due_at,
-        nominal_time=carry.nominal_time or told.get(attributes.NOMINAL_TIME),
+        nominal_time=told.get(attributes.NOMINAL_TIME),
         schedule_id=carry.schedule_id or told.get(attributes.SCHEDULE_ID),
         pipeline_id=carry.pipeline_id,
         max_attempts=spec.retry.max_attempts,

@@ -13,7 +13,18 @@ from temporalio.common import RawValue, RetryPolicy
 
 with workflow.unsafe.imports_passed_through():
     from activities.limit_places import GRANT_PLACES, LOOK_AT_HOLDERS
-    from duetime.contracts.concurrency import ASK, CHANGE, LEAVE, LIMIT, LIMIT_MEMO, LINE, Ask, Changed, Place
+    from duetime.contracts.concurrency import (
+        ASK,
+        CHANGE,
+        LEAVE,
+        LIMIT,
+        LIMIT_MEMO,
+        LINE,
+        Ask,
+        Changed,
+        Left,
+        Place,
+    )
     from workflows.forgiving import forgiving
     from workflows.places import Places
 
@@ -45,6 +56,7 @@ class ConcurrencyLimit:
     async def run(self, packed: RawValue = None) -> None:  # type: ignore[assignment]
         while True:
             await self._heed_look()
+            self._places.expire(workflow.now())
             self._tell_limit()
             if workflow.info().is_continue_as_new_suggested() and (
                 self._has_granted or not self._places.has_news
@@ -78,7 +90,7 @@ class ConcurrencyLimit:
         )
         self._has_granted = True
         for place in gone:
-            self._places.leave(Place.model_validate(place))
+            self._places.leave(Left.model_validate(place), workflow.now())
 
     # -- looking after those that have a place ------------------------------------------------------------
 
@@ -87,9 +99,11 @@ class ConcurrencyLimit:
         if self._looking is not None or due is None or due > workflow.now():
             return
         self._looked_at = self._places.to_look_at(workflow.now(), _LOOKED_AT)
+        if not self._looked_at:
+            return
         self._looking = workflow.start_activity(
             LOOK_AT_HOLDERS,
-            [place.model_dump(mode="json") for place in self._looked_at],
+            args=[workflow.info().workflow_id, [place.model_dump(mode="json") for place in self._looked_at]],
             result_type=list[str],
             start_to_close_timeout=timedelta(minutes=1),
             retry_policy=AGAIN,
@@ -119,6 +133,7 @@ class ConcurrencyLimit:
                 self._places.has_news
                 or (self._places.is_empty and self._empty_since is None)
                 or self._places.limit != self._told_limit
+                or self._is_alarm_late()
                 or workflow.info().is_continue_as_new_suggested()
                 or (self._looking is not None and self._looking.done())
                 or (self._alarm is not None and self._alarm.done())
@@ -129,15 +144,23 @@ class ConcurrencyLimit:
 
     def _set_alarm(self) -> None:
         """One timer for whatever is next. A later one is set when it has rung: it costs no more than a look around."""
-        due = self._empty_since + IDLE if self._empty_since else self._places.next_look()
-        if due is None or (self._looking is not None and not self._empty_since):
+        due = self._due()
+        if due is None or not self._is_alarm_late():
             return
         if self._alarm is not None:
-            if self._alarm_at is not None and self._alarm_at <= due:
-                return
             self._alarm.cancel()
         left = max(due - workflow.now(), timedelta(milliseconds=1))
         self._alarm, self._alarm_at = asyncio.create_task(workflow.sleep(left)), due
+
+    def _due(self) -> datetime | None:
+        """When there is something to do, whatever is said meanwhile."""
+        if self._empty_since is not None:
+            return self._empty_since + IDLE
+        return self._places.next_look() if self._looking is None else None
+
+    def _is_alarm_late(self) -> bool:
+        due = self._due()
+        return due is not None and (self._alarm is None or self._alarm_at is None or due < self._alarm_at)
 
     # -- what is said to it -------------------------------------------------------------------------------
 
@@ -145,13 +168,13 @@ class ConcurrencyLimit:
     @forgiving
     def ask(self, asked: dict[str, Any]) -> None:
         """A job wants a place."""
-        self._places.ask(Ask.model_validate(asked))
+        self._places.ask(Ask.model_validate(asked), workflow.now())
 
     @workflow.signal(name=LEAVE)
     @forgiving
     def leave(self, left: dict[str, Any]) -> None:
         """A job needs its place no more."""
-        self._places.leave(Place.model_validate(left))
+        self._places.leave(Left.model_validate(left), workflow.now())
 
     @workflow.signal(name=CHANGE)
     @forgiving

@@ -15,8 +15,10 @@ from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from duetime import attributes
+    from duetime.contracts import limits
     from duetime.contracts.carry import StopRequest
     from duetime.contracts.duration import format_duration
+    from duetime.contracts.json_value import sendable
     from duetime.contracts.pipeline import PIPELINE, job_id
     from duetime.contracts.pipeline_state import (
         FAULTS,
@@ -28,15 +30,15 @@ with workflow.unsafe.imports_passed_through():
         PipelineEnding,
         Progress,
     )
-    from duetime.contracts.record import Error
+    from duetime.contracts.record import Error, cut
     from duetime.contracts.requests import CancelRequest
     from duetime.contracts.states import ErrorType, State
     from duetime.graph import Graph
-    from workflows.children import Children, Planned, last_run
+    from workflows.children import Children, Ended, Planned, last_run
     from workflows.fan_out import plan_fan_out
     from workflows.pipeline_end import failure_of, in_words
     from workflows.pipeline_input import bad_pipeline, origin_of, read_pipeline_input
-    from workflows.planning import Unfit, plan_job
+    from workflows.planning import Unfit, plan_job, unfit
     from workflows.raw import raw
     from workflows.values import Values
 
@@ -141,17 +143,20 @@ class PipelineWorkflow:
     async def _run_job(self, name: str) -> None:
         mark = Mark.FAILED
         try:
-            ended = await self._children.run(await self._plan(name))
+            earlier = await last_run(self._id(name)) if self._carry.retried else {}
+            if self._was_done(name, earlier):
+                ended = Ended(Mark.SUCCEEDED, {})
+            else:
+                ended = await self._children.run(await self._plan(name, earlier))
+                self._values.learn(name, ended)
             mark = ended.mark
-            self._values.learn(name, ended)
             if ended.error is not None and ended.error.type == ErrorType.ID_IN_USE:
-                self._faults[name] = ended.error
+                self._take_down(name, ended.error)
         except Unfit as fault:
-            self._faults[name] = fault.error
+            self._take_down(name, fault.error)
         except ActivityError as error:
-            self._faults[name] = Error(
-                type=ErrorType.INVALID_REFERENCE, message=f"its results were not read: {error}"
-            )
+            message = f"the results that it refers to were not read: {error}"
+            self._take_down(name, unfit(ErrorType.INVALID_REFERENCE, message).error)
         before = self._graph.halt
         self._graph.end(name, mark)
         if self._graph.halt is not before:
@@ -159,11 +164,18 @@ class PipelineWorkflow:
         self._values.settle()
         self._news = True
 
-    async def _plan(self, name: str) -> Planned:
+    def _take_down(self, name: str, error: Error) -> None:
+        """The error of a job that came to no execution of its own."""
+        if len(self._faults) < limits.PIPELINE_FAULTS:
+            self._faults[name] = error
+
+    def _was_done(self, name: str, earlier: dict[str, Any]) -> bool:
+        """Whether the job succeeded after all in a run of the pipeline that was ended before it heard of that."""
+        run_id = earlier.get("succeeded_in")
+        return name in self._carry.begun and run_id is not None and run_id == self._carry.ended_run_id
+
+    async def _plan(self, name: str, earlier: dict[str, Any]) -> Planned:
         job, child_id = self._spec.jobs[name], self._id(name)
-        earlier: dict[str, Any] = {}
-        if self._carry.retried:
-            earlier = await last_run(child_id)
         values = await self._values.of(name)
         if job.for_each is not None:
             parallel = job.max_parallel or self._spec.max_parallel
@@ -189,7 +201,7 @@ class PipelineWorkflow:
         before = self._graph.halt
         self._graph.stop(halt)
         if self._graph.halt is not before:
-            self._reason = reason or None
+            self._reason = cut(sendable(reason), limits.PIPELINE_FAULT_LENGTH) if reason else None
         self._values.settle()
         self._news = True
 

@@ -49,6 +49,9 @@ class PipelineCarry(Part):
     origin: Origin | None = None
     #: Whether jobs may have executions of an earlier run, which was ended.
     retried: bool = False
+    #: That run, and the jobs that were under way when it was: one of them may have succeeded all the same.
+    ended_run_id: str | None = None
+    begun: list[str] = Field(default_factory=list)
 
     def compact(self) -> dict[str, Any]:
         """As JSON without defaults."""
@@ -56,14 +59,21 @@ class PipelineCarry(Part):
 
 
 def retry_carry(
-    spec: PipelineSpec, progress: Progress, earlier: PipelineCarry, pipeline_id: str, first_run_id: str
+    spec: PipelineSpec,
+    progress: Progress,
+    earlier: PipelineCarry,
+    pipeline_id: str,
+    first_run_id: str,
+    run_id: str | None = None,
 ) -> PipelineCarry:
     """What a retry of an ended pipeline is given: whatever it need not run again, and where it comes from.
 
-    `progress` and `earlier` are the ended run's memo and second argument; `first_run_id` is the first of its chain.
+    `progress` and `earlier` are the memo and the second argument of the ended run `run_id`; `first_run_id` is the first
+    of its chain.
     """
     names = list(spec.jobs)
-    stay = kept(spec, progress.by_name(names))
+    before = progress.by_name(names)
+    stay = kept(spec, before)
     origin = earlier.origin or Origin(
         pipeline_id=pipeline_id,
         run_id=first_run_id,
@@ -71,7 +81,16 @@ def retry_carry(
         nominal_time=progress.nominal_time,
     )
     marks = "".join(stay.get(name, Mark.WAITING) for name in names)
-    return PipelineCarry.model_validate({"$duetime": 1, "marks": marks, "origin": origin, "retried": True})
+    return PipelineCarry.model_validate(
+        {
+            "$duetime": 1,
+            "marks": marks,
+            "origin": origin,
+            "retried": True,
+            "ended_run_id": run_id,
+            "begun": [name for name, mark in before.items() if mark is Mark.BEGUN],
+        }
+    )
 
 
 def read_pipeline_input(arguments: Sequence[Any], info: Info) -> tuple[PipelineSpec, PipelineCarry]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from activities.limit_places import GONE, IDLE
 from duetime.contracts import limits
-from duetime.contracts.concurrency import Ask, Changed, Holder, Place
+from duetime.contracts.concurrency import Ask, Changed, Holder, Left, Place
 from duetime.contracts.concurrency import Line as LineView
 from duetime.contracts.instants import EPOCH
 
@@ -31,12 +31,14 @@ class _Waiter:
     number: int
     priority: int
     since: int
+    lease: float
 
 
 @dataclass
 class _Holder:
     chain: str
     number: int
+    lease: float
     granted_at: datetime
     look_at: datetime
     look_away: timedelta = field(default_factory=lambda: FIRST_LOOK)
@@ -53,13 +55,15 @@ class Places:
         self._limit_at = 0
         self._waiters: dict[str, _Waiter] = {}
         self._holders: dict[str, _Holder] = {}
+        #: Places of jobs that are gone, until their handlers have surely lost their leases.
+        self._lapsing: list[tuple[str, datetime]] = []
         #: Holders that have to be told of their place.
         self._news: dict[str, None] = {}
         self._bytes = 0
 
     # -- what jobs say ------------------------------------------------------------------------------------
 
-    def ask(self, ask: Ask) -> None:
+    def ask(self, ask: Ask, now: datetime) -> None:
         """A job wants a place, or wants it with another priority, or asks whether it has it by now."""
         self.change(Changed(limit=ask.limit, at=ask.limit_at))
         holder = self._holders.get(ask.job)
@@ -69,7 +73,7 @@ class Places:
                 self._news[ask.job] = None
             return
         if holder is not None:  # of a job that had the id before and has ended
-            self._free(ask.job)
+            self._lapse(ask.job, now)
         waiter = self._waiters.get(ask.job)
         if waiter is not None and waiter.chain == ask.chain and waiter.number > ask.number:
             return
@@ -77,13 +81,16 @@ class Places:
             if self._bytes + _size(ask.job) > limits.LINE_BYTES:
                 return  # It asks again.
             self._bytes += _size(ask.job)
-        self._waiters[ask.job] = _Waiter(ask.chain, ask.number, ask.priority, ask.since)
+        self._waiters[ask.job] = _Waiter(ask.chain, ask.number, ask.priority, ask.since, ask.lease)
 
-    def leave(self, place: Place) -> None:
+    def leave(self, place: Left, now: datetime) -> None:
         """A job needs its place no more, or does not wait any more."""
         holder, waiter = self._holders.get(place.job), self._waiters.get(place.job)
         if holder is not None and _is_of(holder, place):
-            self._free(place.job)
+            if place.lapses:
+                self._lapse(place.job, now)
+            else:
+                self._free(place.job)
         if waiter is not None and _is_of(waiter, place):
             del self._waiters[place.job]
             self._bytes -= _size(place.job)
@@ -102,14 +109,18 @@ class Places:
 
     @property
     def _has_room(self) -> bool:
-        return self.limit is None or len(self._holders) < self.limit
+        return self.limit is None or self._held < self.limit
+
+    @property
+    def _held(self) -> int:
+        return len(self._holders) + len(self._lapsing)
 
     def grant(self, now: datetime, most: int) -> list[Place]:
         """Gives free places to those that wait; the next `most` of those that are to be told."""
-        room = most if self.limit is None else min(most, self.limit - len(self._holders))
+        room = most if self.limit is None else min(most, self.limit - self._held)
         for job in heapq.nsmallest(room, self._waiters, key=self._order) if room > 0 else []:
             waiter = self._waiters.pop(job)
-            self._holders[job] = _Holder(waiter.chain, waiter.number, now, now + FIRST_LOOK)
+            self._holders[job] = _Holder(waiter.chain, waiter.number, waiter.lease, now, now + FIRST_LOOK)
             self._news[job] = None
         told = list(self._news)[:most]
         for job in told:
@@ -129,11 +140,23 @@ class Places:
         self._news.pop(job, None)
         self._bytes -= _size(job)
 
+    def _lapse(self, job: str, now: datetime) -> None:
+        """Its handler may be at work still: it is told at its next sign of life, and stops when its lease runs out."""
+        lease = self._holders[job].lease
+        self._free(job)
+        if lease:
+            self._lapsing.append((job, now + timedelta(seconds=lease)))
+
     # -- looking after those that have one ----------------------------------------------------------------
 
     def next_look(self) -> datetime | None:
-        """When some holder is to be looked at next."""
-        return min((holder.look_at for holder in self._holders.values()), default=None)
+        """When some holder is to be looked at next, or a place of one who is gone lapses."""
+        lapses = [until for _, until in self._lapsing]
+        return min([*lapses, *(holder.look_at for holder in self._holders.values())], default=None)
+
+    def expire(self, now: datetime) -> None:
+        """Frees the places whose time is over."""
+        self._lapsing = [(job, until) for job, until in self._lapsing if until > now]
 
     def to_look_at(self, now: datetime, most: int) -> list[Place]:
         """Those whose time it is, and those whose time is near."""
@@ -145,18 +168,24 @@ class Places:
         holder = self._holders.get(place.job)
         if holder is None or holder.chain != place.chain or holder.number != place.number:
             return  # It has left meanwhile.
-        if found == GONE or (found == IDLE and holder.was_idle):
+        if found == GONE:
+            self._lapse(place.job, now)
+            return
+        if found == IDLE and holder.was_idle:
             self._free(place.job)
             return
         holder.was_idle = found == IDLE
-        holder.look_away = FIRST_LOOK if holder.was_idle else min(2 * holder.look_away, LONGEST_LOOK_AWAY)
+        if holder.was_idle:  # reset, perhaps: then its handler has been told when the lease is over
+            holder.look_at = now + max(FIRST_LOOK, timedelta(seconds=holder.lease))
+            return
+        holder.look_away = min(2 * holder.look_away, LONGEST_LOOK_AWAY)
         holder.look_at = now + holder.look_away
 
     # -- as a whole ---------------------------------------------------------------------------------------
 
     @property
     def is_empty(self) -> bool:
-        return not self._holders and not self._waiters
+        return not self._held and not self._waiters
 
     def view(self, job: str | None = None) -> LineView:
         """How it stands, as `job` sees it."""
@@ -167,7 +196,7 @@ class Places:
         oldest = sorted(self._holders.items(), key=lambda item: (item[1].granted_at, item[0]))
         return LineView(
             limit=self.limit,
-            held=len(self._holders),
+            held=self._held,
             waiting=len(self._waiters),
             holders=[Holder(job=name, since=holder.granted_at) for name, holder in oldest[:_HOLDERS_SHOWN]],
             position=position,
@@ -180,11 +209,13 @@ class Places:
             "limit": self.limit,
             "limit_at": self._limit_at,
             "news": list(self._news),
+            "lapsing": [[job, _millis(until)] for job, until in self._lapsing],
             "holders": [
                 [
                     job,
                     holder.chain,
                     holder.number,
+                    holder.lease,
                     _millis(holder.granted_at),
                     _millis(holder.look_at),
                     holder.look_away // _MILLISECOND,
@@ -193,7 +224,7 @@ class Places:
                 for job, holder in self._holders.items()
             ],
             "waiters": [
-                [job, waiter.chain, waiter.number, waiter.priority, waiter.since]
+                [job, waiter.chain, waiter.number, waiter.priority, waiter.since, waiter.lease]
                 for job, waiter in self._waiters.items()
             ],
         }
@@ -203,12 +234,13 @@ class Places:
         """What `pack` gave."""
         places = cls()
         places.limit, places._limit_at = packed["limit"], packed["limit_at"]
-        for job, chain, number, granted, look_at, look_away, was_idle in packed["holders"]:
+        places._lapsing = [(job, _instant(until)) for job, until in packed["lapsing"]]
+        for job, chain, number, lease, granted, look_at, look_away, was_idle in packed["holders"]:
             places._holders[job] = _Holder(
-                chain, number, _instant(granted), _instant(look_at), look_away * _MILLISECOND, was_idle
+                chain, number, lease, _instant(granted), _instant(look_at), look_away * _MILLISECOND, was_idle
             )
-        for job, chain, number, priority, since in packed["waiters"]:
-            places._waiters[job] = _Waiter(chain, number, priority, since)
+        for job, *waiter in packed["waiters"]:
+            places._waiters[job] = _Waiter(*waiter)
         places._bytes = sum(map(_size, [*places._holders, *places._waiters]))
         places._news = dict.fromkeys(packed["news"])
         return places

@@ -7,9 +7,9 @@ from duetime import attributes
 from duetime.contracts import limits
 from duetime.contracts.carry import Carry
 from duetime.contracts.job import JOB, JobSpec
-from duetime.contracts.json_value import JsonTooLarge, JsonValueError, check_json
+from duetime.contracts.json_value import JsonTooLarge, JsonValueError, check_json, sendable
 from duetime.contracts.pipeline import PipelineJob
-from duetime.contracts.record import Error, Record
+from duetime.contracts.record import Error, Record, cut
 from duetime.contracts.references import BadReference
 from duetime.contracts.states import ErrorType
 from workflows.children import Planned
@@ -25,7 +25,7 @@ class Unfit(Exception):
 
 
 def unfit(kind: ErrorType, message: str) -> Unfit:
-    return Unfit(Error(type=kind, message=message[: limits.ERROR_MESSAGE_LENGTH]))
+    return Unfit(Error(type=kind, message=cut(sendable(message), limits.PIPELINE_FAULT_LENGTH)))
 
 
 def plan_job(

@@ -159,7 +159,8 @@ class Taking:
     async def _ask(self, limit_id: str, priority: int, ask: dict[str, Any]) -> bool:
         """Whether there is such a limit."""
         turn_at = self._carry.turn_at or workflow.now()
-        asked = self._place(limit_id) | {"priority": priority, "since": _millis(turn_at)} | ask
+        asked = self._place(limit_id) | {"priority": priority, "since": _millis(turn_at)}
+        asked |= {"lease": self._spec.lease.total_seconds()} | ask
         return bool(await self._call(ASK_PLACE if ask else ASK_QUEUE_PLACE, limit_id, asked))
 
     async def leave(self) -> bool:

@@ -1,6 +1,7 @@
 """Cancelling a pipeline: by its workflow, which cleans up, or by the server alone."""
 
 import asyncio
+import contextlib
 
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflow.v1 import PendingChildExecutionInfo
@@ -13,6 +14,7 @@ from temporalio.client import (
 from temporalio.service import RPCError, RPCStatusCode
 
 from api.jobs.control import MARGIN, Controller, no_orchestrator
+from api.jobs.reading import until_closed
 from api.patience import in_time, time_left
 from api.pipelines.facts import PipelineFacts
 from api.pipelines.reading import PipelineReader
@@ -20,11 +22,14 @@ from api.pipelines.state import state_of
 from api.problems import Problem, is_unknown_id
 from api.together import together
 from duetime.contracts.job import JOB
+from duetime.contracts.pipeline_state import Halt
 from duetime.contracts.pipeline_view import PipelineView
 from duetime.contracts.requests import CancelRequest
 from duetime.contracts.states import State
 
 _AT_ONCE = 32
+#: Seconds in which a workflow answers that some worker looks after, and in which it ends by force.
+_ANSWER, _ENDING = 1.5, 2.0
 
 
 class PipelineController:
@@ -41,15 +46,12 @@ class PipelineController:
 
     @in_time()
     async def cancel(self, pipeline_id: str, request: CancelRequest) -> PipelineView:
-        """Cancels what is not finished. `graceful` is carried out by the workflow, which runs what `always` runs;
-        `force` ends all at once, with no worker alive."""
+        """Cancels what is not finished. `graceful` leaves it to the workflow, which runs what `always` runs; `force`
+        gives nobody time, and needs no worker."""
         facts = await self._reader.facts(pipeline_id)
         if facts.is_open:
             try:
-                if request.mode == "force":
-                    await self._end(facts, request)
-                else:
-                    await self._ask(facts, request)
+                await (self._force if request.mode == "force" else self._ask)(facts, request)
             except RPCError as error:
                 if not is_unknown_id(error):
                     raise  # otherwise it ended by itself meanwhile
@@ -60,16 +62,32 @@ class PipelineController:
         return view
 
     async def _ask(self, facts: PipelineFacts, request: CancelRequest) -> None:
-        """Tells the workflow how, and then cancels it, so that it is shown as cancelled."""
+        if not await self._is_told(facts, request, time_left() - MARGIN):
+            raise no_orchestrator('; {"mode": "force"} needs none')
+
+    async def _force(self, facts: PipelineFacts, request: CancelRequest) -> None:
+        """By the workflow while one answers, for it keeps the books of what is done; else, or when that was tried
+        before, by the server alone."""
+        was_tried = facts.progress is not None and facts.progress.halt is Halt.FORCED
+        if was_tried or not await self._is_told(facts, request, _ANSWER):
+            await self._end(facts, request)
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(min(_ENDING, time_left() / 2)):
+                await until_closed(self._client, facts.id, facts.run_id)
+
+    async def _is_told(self, facts: PipelineFacts, request: CancelRequest, patience: float) -> bool:
+        """Tells the workflow how, and then cancels it, so that it is shown as cancelled; whether it answered."""
         handle = self._client.get_workflow_handle(facts.id, run_id=facts.run_id)
         try:
-            async with asyncio.timeout(time_left() - MARGIN):
+            async with asyncio.timeout(patience):
                 await handle.execute_update("cancel", request.model_dump(mode="json", exclude_none=True))
         except WorkflowUpdateFailedError:
-            return  # it comes to its end already
+            return True  # it comes to its end already
         except (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError):
-            raise no_orchestrator('; {"mode": "force"} needs none') from None
+            return False
         await handle.cancel(reason=request.reason or "")
+        return True
 
     async def _end(self, facts: PipelineFacts, request: CancelRequest) -> None:
         """Ends the pipeline first, so that nothing begins any more, and then what it has under way."""

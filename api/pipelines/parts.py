@@ -5,8 +5,8 @@ is polled costs what is under way.
 """
 
 import asyncio
+import contextlib
 from collections import OrderedDict
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -16,6 +16,7 @@ from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError
 
+from api.patience import time_left
 from api.pipelines.facts import PipelineFacts
 from api.problems import is_unknown_id
 from api.together import together
@@ -31,8 +32,8 @@ from duetime.jobs.wire import decode, instant, when
 
 #: Executions read at the same time, over all pipelines that an API instance is asked for.
 _AT_ONCE = 32
-#: Seconds after which a pipeline is answered with what has been read.
-_LONG_ENOUGH = 2.5
+#: The part of the time left to a call that reading what has ended may take.
+_SHARE = 0.6
 _REMEMBERED = 20_000
 #: Marks of jobs that have an execution in this run of the pipeline, or in the one that it redrives.
 _WITH_EXECUTION = frozenset({Mark.BEGUN, Mark.SUCCEEDED, Mark.FAILED, Mark.CANCELLED, Mark.EXPIRED})
@@ -59,16 +60,18 @@ class Parts:
         self._ended: OrderedDict[tuple[str, str, Mark], Part] = OrderedDict()
 
     async def read(self, facts: PipelineFacts) -> dict[str, Part]:
-        """What is known of the jobs that have an execution: all of them unless that takes too long, those under way
-        and those that failed first."""
+        """What is known of the jobs that have an execution: of all under way, and of those that have ended, the failed
+        ones first, unless that takes too long."""
         found: dict[str, Part] = {}
-        wanted = []
+        under_way, ended = [], []
         for name, mark in facts.marks.items():
             known = self._ended.get((job_id(facts.id, name), facts.run_id, mark))
             if known is not None:
                 found[name] = known
+            elif mark is Mark.BEGUN:
+                under_way.append(name)
             elif mark in _WITH_EXECUTION:
-                wanted.append((name, mark))
+                ended.append((name, mark))
 
         async def read(name: str, mark: Mark) -> None:
             async with self._places:
@@ -78,11 +81,11 @@ class Parts:
                 if mark in FINAL_MARKS and part.state in FINAL:
                     self._remember((job_id(facts.id, name), facts.run_id, mark), part)
 
-        try:
-            async with asyncio.timeout(_LONG_ENOUGH):
-                await together(read(name, mark) for name, mark in sorted(wanted, key=_urgency))
-        except TimeoutError:
-            pass  # the rest is answered as the pipeline itself tells it
+        await together(read(name, Mark.BEGUN) for name in under_way)
+        # The rest is answered as the pipeline itself tells it; whoever asks again is told more.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(time_left() * _SHARE):
+                await together(read(name, mark) for name, mark in sorted(ended, key=_urgency))
         return found
 
     def _remember(self, key: tuple[str, str, Mark], part: Part) -> None:
@@ -137,7 +140,7 @@ class Parts:
 
 
 def _urgency(wanted: tuple[str, Mark]) -> int:
-    order: Iterable[Mark] = (Mark.BEGUN, Mark.FAILED, Mark.EXPIRED, Mark.CANCELLED)
+    order = (Mark.FAILED, Mark.EXPIRED, Mark.CANCELLED)
     return {mark: rank for rank, mark in enumerate(order)}.get(wanted[1], len(Mark))
 
 

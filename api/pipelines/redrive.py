@@ -69,7 +69,7 @@ class PipelineRedriver:
     async def _request(self, facts: PipelineFacts) -> StartWorkflowExecutionRequest:
         encode = self._client.data_converter.encode
         progress = facts.progress or Progress()
-        carry = retry_carry(facts.spec, progress, facts.carry, facts.id, facts.first_run_id)
+        carry = retry_carry(facts.spec, progress, facts.carry, facts.id, facts.first_run_id, facts.run_id)
         again = sum(mark == Mark.WAITING for mark in carry.marks)
         execution = WorkflowExecution(workflow_id=facts.id, run_id=facts.run_id)
         described = await self._client.workflow_service.describe_workflow_execution(

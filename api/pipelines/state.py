@@ -9,14 +9,15 @@ from temporalio.client import WorkflowExecutionStatus as Status
 from api.pipelines.critical import Timed, critical_path
 from api.pipelines.facts import PipelineFacts
 from api.pipelines.parts import Part
-from duetime.contracts.pipeline import PipelineJob, job_id
+from duetime.contracts.pipeline import job_id
 from duetime.contracts.pipeline_rules import in_order
-from duetime.contracts.pipeline_state import STATE_OF, Mark
+from duetime.contracts.pipeline_state import FINAL_MARKS, STATE_OF, Mark
 from duetime.contracts.pipeline_view import (
     CriticalPathView,
     PipelineJobView,
     PipelineLinks,
     PipelineView,
+    Reason,
     StepView,
 )
 from duetime.contracts.record import Error
@@ -24,6 +25,11 @@ from duetime.contracts.states import FINAL, ErrorType, State
 from duetime.contracts.view import ErrorView
 
 _NOTHING = Part(State.QUEUED)
+_SKIPPED: Mapping[Mark, Reason] = {
+    Mark.NOT_NEEDED: "not_needed",
+    Mark.UPSTREAM_FAILED: "upstream_failed",
+    Mark.HALTED: "halted",
+}
 
 
 def state_of(facts: PipelineFacts) -> State:
@@ -52,9 +58,7 @@ def view_of(
     spec, progress = facts.spec, facts.progress
     order = in_order({name: job.needs for name, job in spec.jobs.items()})
     marks = facts.marks
-    jobs = {
-        name: _job(facts, name, spec.jobs[name], marks[name], parts.get(name, _NOTHING)) for name in order
-    }
+    jobs = {name: _job(facts, name, marks, parts.get(name, _NOTHING)) for name in order}
     error = facts.error
     if error is None and state_of(facts) is State.CANCELLED:
         reason = progress.reason if progress else None
@@ -69,6 +73,7 @@ def view_of(
         jobs=jobs,
         max_parallel=spec.max_parallel,
         on_failure=spec.on_failure,
+        halt=progress.halt if progress else None,
         deadline_at=progress.deadline_at if progress else None,
         critical_path=_path(facts, jobs, marks, now),
         schedule_id=progress.schedule_id if progress else None,
@@ -78,8 +83,10 @@ def view_of(
     )
 
 
-def _job(facts: PipelineFacts, name: str, job: PipelineJob, mark: Mark, part: Part) -> PipelineJobView:
+def _job(facts: PipelineFacts, name: str, marks: Mapping[str, Mark], part: Part) -> PipelineJobView:
+    job, mark = facts.spec.jobs[name], marks[name]
     state = _job_state(facts, mark, part)
+    waits_for = [needed for needed in job.needs if marks[needed] not in FINAL_MARKS]
     return PipelineJobView(
         id=job_id(facts.id, name),
         kind=job.kind,
@@ -88,11 +95,21 @@ def _job(facts: PipelineFacts, name: str, job: PipelineJob, mark: Mark, part: Pa
         needs=job.needs,
         when=job.when,
         items=part.items,
+        reason=_reason(state, mark, waits_for),
+        waits_for=waits_for if state is State.WAITING else [],
         started_at=part.started_at,
         finished_at=part.ended_at if state in FINAL else None,
         attempt=part.attempt,
         error=_error(facts.faults.get(name)) or (part.error if state is not State.SUCCEEDED else None),
     )
+
+
+def _reason(state: State, mark: Mark, waits_for: list[str]) -> Reason | None:
+    if state is State.WAITING and mark is Mark.WAITING:
+        return "needs" if waits_for else "room"
+    if state is State.SKIPPED:
+        return _SKIPPED.get(mark, "halted")
+    return None
 
 
 def _job_state(facts: PipelineFacts, mark: Mark, part: Part) -> State:

@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from temporalio.client import Client
@@ -39,7 +39,7 @@ class Sight:
     #: Jobs that ended, a second.
     completions: Mapping[str, float]
     #: Concurrency limits of queues.
-    limits: Mapping[str, QueueConcurrency]
+    limits: Mapping[str, QueueConcurrency] = field(default_factory=dict)
 
     @property
     def paused(self) -> frozenset[str]:

@@ -51,6 +51,8 @@ def _job(name: str, kind: str, state: str, **more: Any) -> dict[str, Any]:
         "needs": [],
         "when": "all_succeeded",
         "items": None,
+        "reason": None,
+        "waits_for": [],
         "started_at": None,
         "finished_at": None,
         "attempt": None,
@@ -84,11 +86,22 @@ PIPELINE_EXAMPLE: dict[str, Any] = {
             started_at="2026-11-30T02:04:01Z",
             attempt=1,
         ),
-        "load": _job("load", "etl.load", "waiting", needs=["transform"]),
-        "alert": _job("alert", "mail.send", "waiting", needs=["load"], when="any_failed"),
+        "load": _job(
+            "load", "etl.load", "waiting", needs=["transform"], reason="needs", waits_for=["transform"]
+        ),
+        "alert": _job(
+            "alert",
+            "mail.send",
+            "waiting",
+            needs=["load"],
+            when="any_failed",
+            reason="needs",
+            waits_for=["load"],
+        ),
     },
     "max_parallel": 10,
     "on_failure": "continue",
+    "halt": None,
     "critical_path": {
         "jobs": [
             {"name": "extract", "waited": "1s", "ran": "3m59s"},

@@ -13,6 +13,13 @@ from duetime.contracts.duration import format_duration
 from duetime.contracts.pipeline_view import PipelineJobView, PipelineProgress, PipelineSummary, PipelineView
 from duetime.contracts.states import State
 
+#: What needs no words beside the column of needs is left out.
+_REASONS = {
+    "room": "for room (max_parallel)",
+    "not_needed": "not needed",
+    "upstream_failed": "something before it failed",
+    "halted": "the pipeline was halted",
+}
 #: Changes of jobs that one line tells.
 _CHANGES = 8
 
@@ -24,6 +31,7 @@ def show_pipeline(pipeline: PipelineView, out: Console) -> None:
         ("created", f"{local(pipeline.created_at)} ({ago(pipeline.created_at)})"),
         ("finished", local(pipeline.finished_at)),
         ("deadline", local(pipeline.deadline_at)),
+        ("halted by", pipeline.halt or ""),
         ("critical path", _path(pipeline)),
         ("web", safe(pipeline.links.temporal)),
     ]
@@ -55,6 +63,8 @@ def _note(job: PipelineJobView) -> Text:
     parts = []
     if job.items is not None:
         parts.append(f"{job.items.done:,} of {job.items.total:,}")
+    if job.reason is not None and job.reason != "needs":
+        parts.append(_REASONS[job.reason])
     if job.error is not None:
         parts.append(f"{safe(job.error.type)}: {safe(job.error.message)}")
     return Text("  ".join(parts), "red" if job.error else "")

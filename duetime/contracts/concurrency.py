@@ -71,14 +71,22 @@ class Place(Part):
     number: Annotated[int, Field(ge=0)]
 
 
+class Left(Place):
+    """A job needs its place no more. If it `lapses`, its handler may be at work until its lease runs out."""
+
+    lapses: bool = False
+
+
 class Ask(Place):
     """`since` orders those of one priority: since when the job wants to run, in milliseconds since 1970. `limit` is how
-    many places there are as this job knows it, and `limit_at` when that was said: what was said last holds."""
+    many places there are as this job knows it, and `limit_at` when that was said: what was said last holds. `lease` is
+    in seconds."""
 
     priority: Annotated[int, Field(ge=limits.PRIORITY[0], le=limits.PRIORITY[1])] = 3
     since: int
     limit: Annotated[int, Field(ge=limits.CONCURRENCY[0], le=limits.CONCURRENCY[1])]
     limit_at: int
+    lease: Annotated[float, Field(ge=0)] = 0.0
 
 
 class Changed(Part):

@@ -2,8 +2,8 @@
 
 The workflow keeps a `Progress` in its memo, under `PROGRESS`, and it is exact: one letter for each job, in the order in
 which the input names them, so that it stays small however many there are. Errors of jobs that came to no execution of
-their own are beside it, under `FAULTS`: `{name: {"type", "message"}}`. A job that runs for each item of a list has an
-execution of type `FanOut` under its id, whose memo has an `ItemCounts` under `ITEMS`.
+their own are beside it, under `FAULTS`: `{name: {"type", "message"}}`, the first hundred of them. A job that runs for
+each item of a list has an execution of type `FanOut` under its id, whose memo has an `ItemCounts` under `ITEMS`.
 
 How to read a job whose letter is `Mark.BEGUN`: by the execution under its id (`contracts.pipeline.job_id`), which
 tells its state more exactly. Is there none yet, or only one that began before this run of the pipeline, then it is
@@ -23,6 +23,9 @@ from duetime.contracts.states import State
 
 #: Memo keys.
 PROGRESS, FAULTS, ITEMS = "duetime-pipeline", "duetime-pipeline-faults", "duetime-items"
+#: The memo key of what a `FanOut` leaves should it be terminated: an `ItemsEnding` of which only `digest` and `since`
+#: say anything.
+ITEMS_OF = "duetime-items-of"
 
 
 class Mark(StrEnum):
@@ -125,8 +128,10 @@ class ItemsEnding(Part):
     size: int = 0
     #: One `Mark` for each item.
     marks: str = ""
-    #: Of the list and what is made of it: a retry keeps results only if these are the same again.
+    #: Of the list and what is made of it: a redrive keeps results only if these are the same again.
     digest: str = ""
+    #: When its first item could begin, redrives before this one included.
+    since: AwareDatetime | None = None
 
     def compact(self) -> dict[str, Any]:
         return {"marks": self.marks} | self.model_dump(mode="json", exclude_defaults=True, exclude={"marks"})

@@ -1,12 +1,15 @@
 """A pipeline as it is answered: what `GET /v1/pipelines/{id}` gives."""
 
 from datetime import timedelta
+from typing import Literal
 
 from pydantic import Field
 
 from duetime.contracts.job import Span
 from duetime.contracts.states import State
 from duetime.contracts.view import Answer, ErrorView, Instant
+
+Reason = Literal["needs", "room", "not_needed", "upstream_failed", "halted"]
 
 
 class ItemsView(Answer):
@@ -20,7 +23,11 @@ class ItemsView(Answer):
 
 
 class PipelineJobView(Answer):
-    """One job of a pipeline. Under `id` it can be read as a job once it has begun; null fields are not known yet."""
+    """One job of a pipeline; null fields are not known (yet).
+
+    Once it has begun it can be read as a job under its `id`; one that runs for each item of a list has a job for each
+    under `<id>~0`, `<id>~1` and so on.
+    """
 
     id: str
     kind: str
@@ -29,6 +36,11 @@ class PipelineJobView(Answer):
     needs: list[str] = Field(default_factory=list)
     when: str = "all_succeeded"
     items: ItemsView | None = None
+    #: Why it waits: `needs` (for other jobs) or `room` (`max_parallel`); why it was skipped: `not_needed` (its
+    #: condition did not hold), `upstream_failed`, or `halted` (the pipeline was).
+    reason: Reason | None = None
+    #: Those that it needs and that have not ended.
+    waits_for: list[str] = Field(default_factory=list)
     started_at: Instant | None = None
     finished_at: Instant | None = None
     attempt: int | None = None
@@ -89,6 +101,8 @@ class PipelineView(PipelineSummary):
     jobs: dict[str, PipelineJobView]
     max_parallel: int
     on_failure: str
+    #: Why nothing begins any more but what reacts to that: `failure`, `deadline`, `cancelled` or `forced`.
+    halt: str | None = None
     deadline_at: Instant | None = None
     critical_path: CriticalPathView
     schedule_id: str | None = None

@@ -10,7 +10,7 @@ class State(StrEnum):
     SCHEDULED = "scheduled"
     #: Due, held by the jobs named in `after`.
     WAITING = "waiting"
-    #: Due, waiting for a worker.
+    #: Due, waiting for a worker, or for a place under a concurrency limit before that.
     QUEUED = "queued"
     #: An attempt holds the lease. Set by the server when a worker takes the attempt.
     RUNNING = "running"

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from temporalio.client import Client
 
 from duetime.contracts.carry import StopRequest
-from duetime.contracts.concurrency import ALL_ASKS, LEAVE, Place, chain_of
+from duetime.contracts.concurrency import ALL_ASKS, LEAVE, Left, chain_of
 from duetime.contracts.record import Ending
 from duetime.contracts.requests import CancelRequest
 from duetime.contracts.states import State
@@ -51,9 +51,13 @@ async def _tell_dependents(client: Client, facts: Facts) -> None:
 
 async def _leave_places(client: Client, facts: Facts) -> None:
     """A terminated job gives no place back. Should this be lost, its limit finds that out within two minutes."""
-    place = Place(job=facts.id, chain=chain_of(facts.first_run_id), number=ALL_ASKS).model_dump(mode="json")
+    running = facts.dispatched is not None and facts.dispatched.held
+    left = Left(job=facts.id, chain=chain_of(facts.first_run_id), number=ALL_ASKS, lapses=running)
     limits = facts.view.limits if facts.view else []
-    signals = [client.get_workflow_handle(limit_id).signal(LEAVE, place) for limit_id in limits]
+    signals = [
+        client.get_workflow_handle(limit_id).signal(LEAVE, left.model_dump(mode="json"))
+        for limit_id in limits
+    ]
     for lost in await asyncio.gather(*signals, return_exceptions=True):
         if isinstance(lost, BaseException):
             log.info("a limit under which %s had a place was not told of its end: %s", facts.id, lost)

@@ -154,7 +154,7 @@ def view_of(facts: Facts, now: datetime, links: Links) -> JobView:
         error=_error(facts, state),
         schedule_id=facts.schedule_id or facts.carry.schedule_id,
         pipeline_id=facts.carry.pipeline_id,
-        nominal_time=facts.nominal_time or facts.carry.nominal_time,
+        nominal_time=facts.nominal_time,
         links=links,
     )
 

@@ -9,6 +9,7 @@ import pytest
 
 from duetime import State
 from duetime.cli.exits import Exit
+from duetime.contracts.job import Concurrency
 from duetime.testing import FakeDuetime
 from tests.cli.conftest import Cli
 
@@ -38,6 +39,10 @@ def test_a_job_is_submitted_with_all_that_was_said(cli: Cli, fake: FakeDuetime) 
             '{"backoff": 3.0}',
             "--max-attempts",
             "7",
+            "--concurrency-key",
+            "tenant-42",
+            "--concurrency-limit",
+            "3",
         ),
         *(
             "--timeout",
@@ -60,6 +65,7 @@ def test_a_job_is_submitted_with_all_that_was_said(cli: Cli, fake: FakeDuetime) 
     spec = fake._world.jobs["j1"].spec
     assert (spec.kind, spec.payload, spec.queue, spec.tags) == ("greet", {"name": "you"}, "mail", ["a", "b"])
     assert (spec.priority, spec.fairness_key, spec.fairness_weight) == (2, "t", 2.5)
+    assert spec.concurrency == Concurrency(key="tenant-42", limit=3)
     assert (spec.retry.max_attempts, spec.retry.backoff) == (7, 3.0)
     spans = (spec.timeout, spec.lease, spec.queue_timeout, spec.deadline)
     assert [span.total_seconds() for span in spans if span] == [300, 10, 7200, 10800]
@@ -232,3 +238,8 @@ def test_a_worker_that_cannot_be_is_refused_before_it_connects(
 ) -> None:
     said = cli("worker", "tests.cli.handlers", option, value)
     assert said.code == Exit.USAGE and says in said.err
+
+
+def test_half_a_concurrency_limit_is_none(cli: Cli) -> None:
+    said = cli("submit", "greet", "--concurrency-key", "tenant-42")
+    assert said.code == Exit.USAGE and "--concurrency-limit" in said.err

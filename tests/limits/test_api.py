@@ -4,7 +4,9 @@ import asyncio
 from typing import Any
 
 import pytest
+from temporalio.api.enums.v1 import EventType
 
+from duetime.contracts.concurrency import LINE, Line, limit_of_key
 from tests.operations.bench import Bench, hold, let_go, quick, until
 from tests.operations.test_why import follow, only
 from workflows import queue_limits
@@ -13,7 +15,7 @@ from workflows import queue_limits
 async def test_why_names_those_who_have_the_places(bench: Bench, key: str) -> None:
     limit = {"key": key, "limit": 2}
     async with bench.worker():
-        held = [await bench.submit(kind="hold", concurrency=limit) for _ in range(2)]
+        held = [await bench.submit(kind="hold", concurrency=limit, lease="2s") for _ in range(2)]
         for job_id in held:
             await bench.in_state(job_id, "running")
         waits = []
@@ -34,7 +36,7 @@ async def test_why_names_those_who_have_the_places(bench: Bench, key: str) -> No
         assert view["oldest_ready_at"] is None and view["concurrency"] is None
         await follow(bench, why, "raise_priority")
         await until(lambda: bench.why(waits[1]), lambda why: why["blocked"][0].get("position") == 1)
-        # A forced end gives the place back at once: nobody has to find out.
+        # A forced end gives the place back when the handler has lost its lease: nobody has to find out.
         await bench.post(f"/v1/jobs/{held[0]}:cancel", {"mode": "force"})
         for job_id in waits:
             await bench.in_state(job_id, "succeeded")
@@ -165,6 +167,32 @@ async def test_a_job_under_two_limits_has_a_place_of_each(bench: Bench, key: str
         await bench.in_state(other, "succeeded")
         for job_id in held:
             let_go(job_id)
+            await bench.in_state(job_id, "succeeded")
+
+
+async def test_a_job_that_waits_for_its_second_place_keeps_the_first(
+    bench: Bench, key: str, impatient: None
+) -> None:
+    """However often its limit looks at it, which finds no attempt of it."""
+    await limit_queue(bench, 1)
+    await obeyed(bench)
+    key_limit = bench.client.get_workflow_handle(limit_of_key(key))
+    async with bench.worker():
+        first = await bench.submit(kind="hold")
+        await bench.in_state(first, "running")
+        second = await bench.submit(concurrency={"key": key, "limit": 1})
+        await bench.blocked_by(second, "concurrency_limit")
+        third = await bench.submit(concurrency={"key": key, "limit": 1})
+
+        async def looks() -> int:
+            events = [event.event_type async for event in key_limit.fetch_history_events()]
+            return events.count(EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED)
+
+        await until(looks, lambda count: count >= 3)
+        line = Line.model_validate(await key_limit.query(LINE, third))
+        assert [holder.job for holder in line.holders] == [second] and line.position == 1
+        let_go(first)
+        for job_id in (first, second, third):
             await bench.in_state(job_id, "succeeded")
 
 

@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 from temporalio import activity
+from temporalio.api.common.v1 import Payload, WorkflowExecution
+from temporalio.api.workflowservice.v1 import PauseActivityRequest, ResetWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowHandle
+from temporalio.common import RawValue
 from temporalio.worker import Worker
 
 from activities.limit_places import LimitPlaces
@@ -225,7 +228,7 @@ async def test_the_place_of_a_job_that_was_terminated_is_found_free(
 ) -> None:
     limit = {"key": key, "limit": 1}
     async with serving(client, queue, work):
-        lost = await jobs.start("work", concurrency=limit)
+        lost = await jobs.start("work", concurrency=limit, lease="2s")
         await held(lost)
         second = await jobs.start("work", concurrency=limit)
         await in_line(client, key, 1)
@@ -239,12 +242,9 @@ async def test_the_place_of_a_job_that_was_reset_is_found_free(
     jobs: Jobs, client: Client, queue: str, key: str, floor: Floor, work: Any, impatient: None
 ) -> None:
     """Reset to its beginning, and moved before it asks: its run is another one, and it does not want the place."""
-    from temporalio.api.common.v1 import WorkflowExecution
-    from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
-
     limit = {"key": key, "limit": 1}
     async with serving(client, queue, work):
-        first = await jobs.start("work", concurrency=limit, delay="2s")
+        first = await jobs.start("work", concurrency=limit, delay="2s", lease="2s")
         await held(first)
         second = await jobs.start("work", concurrency=limit)
         await in_line(client, key, 1)
@@ -328,6 +328,28 @@ async def test_what_is_left_of_the_queue_timeout_is_for_the_wait_for_a_worker(
         assert timedelta(seconds=1) <= left < timedelta(seconds=3)
 
 
+async def test_a_job_that_is_paused_through_temporal_gives_its_attempt_back(
+    jobs: Jobs, client: Client, queue: str, key: str, floor: Floor, work: Any
+) -> None:
+    """Its dispatch has one attempt; a pause must not be the end of it."""
+    limit = {"key": key, "limit": 1}
+    async with serving(client, queue, work):
+        handle = await jobs.start("work", concurrency=limit, lease="2s")
+        await held(handle)
+        await client.workflow_service.pause_activity(
+            PauseActivityRequest(
+                namespace=client.namespace,
+                execution=WorkflowExecution(workflow_id=handle.id),
+                id="1",
+                identity="somebody",
+            )
+        )
+        await eventually(lambda: len(floor.began) == 2)
+        floor.go.set()
+        ended = await outcome_of(handle)
+    assert ended.outcomes == ["interrupted", "succeeded"] and ended.result == 1
+
+
 async def test_a_job_without_a_limit_pays_nothing(
     jobs: Jobs, client: Client, queue: str, floor: Floor, work: Any
 ) -> None:
@@ -342,9 +364,6 @@ async def test_a_job_without_a_limit_pays_nothing(
 async def test_a_limit_started_by_hand_with_anything_serves_all_the_same(
     jobs: Jobs, client: Client, queue: str, key: str, floor: Floor, work: Any
 ) -> None:
-    from temporalio.api.common.v1 import Payload
-    from temporalio.common import RawValue
-
     bad: list[list[Any]] = [[], ["x"], [{"limit": 1}], [RawValue(Payload(data=b"\xff"))]]
     floor.go.set()
     async with serving(client, queue, work):

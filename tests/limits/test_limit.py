@@ -47,8 +47,8 @@ async def test_fresh_histories_lose_nobody(monkeypatch: pytest.MonkeyPatch) -> N
         async with orchestrator(client, max_cached_workflows=4), serving(client, "q", most.handler()):
             jobs, limit = Jobs(client, "q"), {"key": "k", "limit": 2}
             handles = [
-                await jobs.start("count", {"takes": 0.3}, concurrency=limit, id=f"j{number}")
-                for number in range(16)
+                await jobs.start("count", {"takes": 0.1 if number > 1 else 3}, concurrency=limit)
+                for number in range(10)
             ]
             ended = await asyncio.gather(
                 *(outcome_of(client.get_workflow_handle(handle.id)) for handle in handles)
@@ -62,7 +62,7 @@ async def test_fresh_histories_lose_nobody(monkeypatch: pytest.MonkeyPatch) -> N
             ]
             line = Line.model_validate(await client.get_workflow_handle(limit_of_key("k")).query(LINE))
             memo = await described.memo()
-    assert [outcome.outcomes for outcome in ended] == [["succeeded"]] * 16
+    assert [outcome.outcomes for outcome in ended] == [["succeeded"]] * 10
     assert most.most == 2
     assert last.first_run_id != last.execution.run_id, "the limit had several histories"
     assert jobs_again, "so had jobs"
@@ -123,20 +123,21 @@ async def test_thousands_may_wait(client: Client, key: str, orchestration: None)
         "limit": 1,
         "limit_at": 1,
         "news": [],
-        "holders": [["held", "c", 1, 4102444800000, 4102444800000, 10_000, False]],
-        "waiters": [[f"job-{number:05}", "c", 1, 3, number] for number in range(6_000)],
+        "lapsing": [],
+        "holders": [["held", "c", 1, 0.0, 4102444800000, 4102444800000, 10_000, False]],
+        "waiters": [[f"job-{number:05}", "c", 1, 3, number, 0.0] for number in range(3_000)],
     }
     handle = await client.start_workflow("ConcurrencyLimit", packed, id=limit_id, task_queue="duetime")
     await handle.signal("ask", ask | {"job": "urgent", "since": 1, "priority": 1})
     await handle.signal("ask", ask | {"job": "last", "since": 99_999})
     first, last = await handle.query(LINE, "urgent"), await handle.query(LINE, "last")
-    assert (first["position"], last["position"], last["waiting"]) == (1, 6_002, 6_002)
+    assert (first["position"], last["position"], last["waiting"]) == (1, 3_002, 3_002)
     # None of them is there: each is told of its place, found to be gone, and the next one is told.
     await handle.signal("change", {"limit": 500, "at": 2})
     await handle.signal("leave", {"job": "held", "chain": "c", "number": 1})
 
     async def shrinks() -> bool:
-        return bool((await handle.query(LINE))["waiting"] < 5_500)
+        return bool((await handle.query(LINE))["waiting"] < 2_700)
 
     await eventually(shrinks)
     await handle.terminate()

@@ -11,7 +11,7 @@ from duetime.contracts.concurrency import (
     ALL_ASKS,
     Ask,
     Changed,
-    Place,
+    Left,
     chain_of,
     limit_of_key,
     limit_of_queue,
@@ -29,8 +29,8 @@ def ask(
     return Ask(job=job, chain=chain, number=n, priority=priority, since=since, limit=limit, limit_at=at)
 
 
-def left(job: str, *, chain: str = "c", n: int = 1) -> Place:
-    return Place(job=job, chain=chain, number=n)
+def left(job: str, *, chain: str = "c", n: int = 1) -> Left:
+    return Left(job=job, chain=chain, number=n)
 
 
 def granted(places: Places, now: datetime = NOW) -> list[str]:
@@ -40,7 +40,7 @@ def granted(places: Places, now: datetime = NOW) -> list[str]:
 def with_jobs(*asks: Ask) -> Places:
     places = Places()
     for one in asks:
-        places.ask(one)
+        places.ask(one, NOW)
     return places
 
 
@@ -52,7 +52,7 @@ def test_first_come_first_served_within_a_priority() -> None:
     while places.has_news:
         (job,) = granted(places)
         order.append(job)
-        places.leave(left(job))
+        places.leave(left(job), NOW)
     assert order == ["urgent", "early", "late", "later"]
     assert places.is_empty
 
@@ -60,7 +60,7 @@ def test_first_come_first_served_within_a_priority() -> None:
 def test_no_more_than_the_limit_have_a_place() -> None:
     places = with_jobs(*(ask(f"j{i}", i, limit=3) for i in range(5)))
     assert granted(places) == ["j0", "j1", "j2"] and not places.has_news
-    places.leave(left("j1"))
+    places.leave(left("j1"), NOW)
     assert granted(places) == ["j3"]
 
 
@@ -78,25 +78,25 @@ def test_what_the_job_accepted_last_says_holds_whoever_asks_last() -> None:
 def test_a_lower_limit_takes_no_place_from_anybody() -> None:
     places = with_jobs(*(ask(f"j{i}", i, limit=3) for i in range(4)))
     granted(places)
-    places.ask(ask("j9", 9, limit=1, at=1))
+    places.ask(ask("j9", 9, limit=1, at=1), NOW)
     for job in ("j0", "j1"):
-        places.leave(left(job))
+        places.leave(left(job), NOW)
         assert not places.has_news
-    places.leave(left("j2"))
+    places.leave(left("j2"), NOW)
     assert granted(places) == ["j3"]
 
 
 def test_whoever_asks_again_is_told_again_and_keeps_one_place() -> None:
     places = with_jobs(ask("a", limit=2), ask("a", limit=2))
     assert granted(places) == ["a"]
-    places.ask(ask("a", limit=2, n=2))
+    places.ask(ask("a", limit=2, n=2), NOW)
     (place,) = places.grant(NOW, MANY)
     assert place.number == 2 and places.view().held == 1
-    places.ask(ask("a", limit=2, n=1))  # an old one that was long on its way
+    places.ask(ask("a", limit=2, n=1), NOW)  # an old one that was long on its way
     assert not places.has_news
-    places.leave(left("a", n=1))
+    places.leave(left("a", n=1), NOW)
     assert places.view().held == 1
-    places.leave(left("a", n=ALL_ASKS))
+    places.leave(left("a", n=ALL_ASKS), NOW)
     assert places.is_empty
 
 
@@ -104,7 +104,7 @@ def test_a_new_priority_moves_a_job_in_the_line() -> None:
     places = with_jobs(ask("holder"), ask("a", 1), ask("b", 2))
     granted(places)
     assert places.view("b").position == 2
-    places.ask(ask("b", 2, priority=1))
+    places.ask(ask("b", 2, priority=1), NOW)
     view = places.view("b")
     assert (view.position, view.waiting, view.held, view.limit) == (1, 2, 1, 1)
     assert places.view("holder").has_place and places.view("holder").position is None
@@ -113,11 +113,11 @@ def test_a_new_priority_moves_a_job_in_the_line() -> None:
 def test_the_next_job_of_an_id_gets_no_place_of_the_one_before() -> None:
     places = with_jobs(ask("a", 0), ask("b", 1))
     granted(places)
-    places.ask(ask("a", 2, chain="new"))
+    places.ask(ask("a", 2, chain="new"), NOW)
     assert granted(places) == ["b"]
-    places.leave(left("a", chain="c", n=ALL_ASKS))
+    places.leave(left("a", chain="c", n=ALL_ASKS), NOW)
     assert places.view("a").position == 1
-    places.leave(left("b"))
+    places.leave(left("b"), NOW)
     assert granted(places) == ["a"]
 
 
@@ -128,6 +128,27 @@ def test_a_job_that_has_ended_loses_its_place_at_the_first_look() -> None:
     (place,) = places.to_look_at(NOW + FIRST_LOOK, MANY)
     places.looked(place, GONE, NOW)
     assert granted(places) == ["b"]
+
+
+def test_the_place_of_one_who_may_be_at_work_lapses_with_its_lease() -> None:
+    """Found gone, replaced under its id, or ended by force: each handler stops when its lease runs out."""
+    for how in ("gone", "replaced", "forced"):
+        leased = ask("a", 0).model_copy(update={"lease": 30.0})
+        places = with_jobs(leased, ask("b", 1))
+        (place,) = places.grant(NOW, MANY)
+        if how == "gone":
+            places.looked(place, GONE, NOW)
+        elif how == "replaced":
+            places.ask(ask("a", 2, chain="new"), NOW)
+        else:
+            places.leave(Left(job="a", chain="c", number=ALL_ASKS, lapses=True), NOW)
+        places = Places.unpack(places.pack())
+        assert not places.has_news and places.view().held == 1
+        assert places.next_look() == NOW + timedelta(seconds=30) and places.to_look_at(NOW, MANY) == []
+        places.expire(NOW + timedelta(seconds=29))
+        assert not places.has_news and not places.is_empty
+        places.expire(NOW + timedelta(seconds=30))
+        assert granted(places) == ["b"]
 
 
 def test_a_job_without_an_attempt_loses_its_place_at_the_second_look() -> None:
@@ -159,8 +180,8 @@ def test_looks_at_one_who_is_at_work_grow_rare() -> None:
 def test_a_look_that_comes_back_late_takes_nothing_from_the_next() -> None:
     places = with_jobs(ask("a"))
     (before,) = places.grant(NOW, MANY)
-    places.leave(left("a"))
-    places.ask(ask("a", n=2))
+    places.leave(left("a"), NOW)
+    places.ask(ask("a", n=2), NOW)
     granted(places)
     places.looked(before, GONE, NOW)
     assert places.view("a").has_place
@@ -181,10 +202,10 @@ def test_the_line_has_a_bound_and_room_again() -> None:
     granted(places)
     fits = (limits.LINE_BYTES - 106) // 300
     for i in range(fits + 10):
-        places.ask(ask(f"{i:0200}", i))
+        places.ask(ask(f"{i:0200}", i), NOW)
     assert places.view().waiting == fits
-    places.leave(left(f"{3:0200}"))
-    places.ask(ask("z" * 200))
+    places.leave(left(f"{3:0200}"), NOW)
+    places.ask(ask("z" * 200), NOW)
     assert places.view("z" * 200).position is not None
     assert Places.unpack(places.pack()).view().waiting == fits
 
@@ -199,9 +220,9 @@ def test_whatever_is_said_no_place_is_lost_and_the_next_run_knows_it_all(seed: i
         match chance.randrange(4):
             case 0 if job not in has:
                 numbers[job] = numbers.get(job, 0) + 1
-                places.ask(ask(job, step, priority=chance.randint(1, 5), limit=limit, n=numbers[job]))
+                places.ask(ask(job, step, priority=chance.randint(1, 5), limit=limit, n=numbers[job]), NOW)
             case 1 if job in numbers:
-                places.leave(left(job, n=numbers[job]))
+                places.leave(left(job, n=numbers[job]), NOW)
                 has.discard(job)
             case 2:
                 for place in places.grant(NOW + timedelta(seconds=step), MANY):
@@ -215,7 +236,7 @@ def test_whatever_is_said_no_place_is_lost_and_the_next_run_knows_it_all(seed: i
         assert len(has) <= view.held <= limit
         assert view.held == limit or view.waiting == 0 or places.has_news
     for job, number in numbers.items():
-        places.leave(left(job, n=number))
+        places.leave(left(job, n=number), NOW)
     assert places.is_empty and places._bytes == 0
 
 

@@ -1,6 +1,7 @@
 """Starting pipelines as any Temporal client does, and reading what became of them."""
 
 import asyncio
+import contextlib
 import uuid
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -136,7 +137,7 @@ async def say(payload: dict[str, Any], job: Job) -> Any:
         return payload
 
 
-@handler("wait")
+@handler("wait", lease="2s")
 async def wait(payload: dict[str, Any], job: Job) -> None:
     """Waits to be cancelled."""
     with noting(job, payload):
@@ -161,4 +162,22 @@ async def long(payload: dict[str, Any], job: Job) -> str:
     return payload["text"] * payload["times"]
 
 
-HANDLERS = [say, wait, give, mirror, long]
+@handler("choosy", lease="2s")
+async def choosy(payload: dict[str, Any], job: Job) -> Any:
+    """Returns its payload, or waits to be cancelled when it is to fail."""
+    with noting(job, payload) as name:
+        if name in _LOGS[job.id.partition("~")[0]].failing:
+            await asyncio.Event().wait()
+        return payload
+
+
+@handler("stubborn", lease="2s")
+async def stubborn(payload: dict[str, Any], job: Job) -> str:
+    """Finishes when it is told to stop."""
+    with noting(job, payload):
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        return "done"
+
+
+HANDLERS = [say, wait, give, mirror, long, choosy, stubborn]

@@ -101,7 +101,13 @@ async def has_begun(handle: WorkflowHandle) -> bool:
 
 async def test_items_are_cancelled_too(pipelines: Pipelines, log: Log) -> None:
     jobs = {
-        "each": {"kind": "wait", "for_each": [1, 2, 3], "payload": {"n": {"$item": ""}}, "max_parallel": 2},
+        "each": {
+            "kind": "wait",
+            "lease": "2s",
+            "for_each": [1, 2, 3],
+            "payload": {"n": {"$item": ""}},
+            "max_parallel": 2,
+        },
         "next": {"kind": "say", "needs": ["each"]},
     }
     handle = await pipelines.start(jobs)

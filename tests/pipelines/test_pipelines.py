@@ -89,6 +89,15 @@ async def test_what_cannot_begin_says_why(pipelines: Pipelines, log: Log) -> Non
     assert log.began == ["a", "alarm"]
 
 
+async def test_many_faults_are_no_burden(pipelines: Pipelines) -> None:
+    """All that are told are written down again with each that comes."""
+    jobs = {f"b{n:03}": say("a", payload={"x": {"$result": "a.none"}}) for n in range(300)}
+    handle = await pipelines.start({"a": say(), **jobs})
+    assert (await ended(handle)).marks == "s" + "f" * 300
+    assert len(await faults(handle)) == 100
+    assert (await handle.describe()).raw_description.workflow_execution_info.history_size_bytes < 500_000
+
+
 async def test_failures_spread_to_what_needs_them_alone(pipelines: Pipelines, log: Log) -> None:
     log.failing = {"b"}
     jobs = {
@@ -162,7 +171,7 @@ async def test_no_more_jobs_at_once_than_it_says(pipelines: Pipelines, log: Log)
 async def test_stop_on_failure(pipelines: Pipelines, log: Log) -> None:
     jobs = {
         "a": {"kind": "give", "payload": {}, "needs": ["z"], "retry": {"max_attempts": 1}},
-        "long": {"kind": "wait", "needs": ["z"]},
+        "long": {"kind": "wait", "lease": "2s", "needs": ["z"]},
         "z": say(),
         "later": say("long"),
         "alarm": say("long", when="any_failed"),
@@ -177,7 +186,7 @@ async def test_stop_on_failure(pipelines: Pipelines, log: Log) -> None:
 
 async def test_the_deadline(pipelines: Pipelines, log: Log) -> None:
     jobs = {
-        "long": {"kind": "wait"},
+        "long": {"kind": "wait", "lease": "2s"},
         "later": say("long"),
         "alarm": say("long", when="any_failed"),
         "clean": say("long", when="always"),
@@ -192,7 +201,9 @@ async def test_the_deadline(pipelines: Pipelines, log: Log) -> None:
 
 
 async def test_a_deadline_of_a_job_is_its_own(pipelines: Pipelines) -> None:
-    done = await pipelines.run({"a": {"kind": "wait", "deadline": "1s"}, "b": say("a", when="any_failed")})
+    done = await pipelines.run(
+        {"a": {"kind": "wait", "lease": "2s", "deadline": "1s"}, "b": say("a", when="any_failed")}
+    )
     assert (done.marks, done.jobs["a"]) == ("xs", "expired")
 
 

@@ -18,7 +18,10 @@ async def retried(client: Client, ended_: WorkflowHandle) -> WorkflowHandle:
     told = await client.data_converter.decode(started.input.payloads)
     spec = PipelineSpec.model_validate(told[0])
     earlier = PipelineCarry.model_validate(told[1]) if len(told) > 1 else PipelineCarry()
-    carry = retry_carry(spec, await progress(ended_), earlier, ended_.id, started.first_execution_run_id)
+    run_id = (await ended_.describe()).run_id
+    carry = retry_carry(
+        spec, await progress(ended_), earlier, ended_.id, started.first_execution_run_id, run_id
+    )
     return await client.start_workflow(
         PIPELINE, args=[spec.compact(), carry.compact()], id=ended_.id, task_queue=ORCHESTRATION_QUEUE
     )
@@ -84,6 +87,20 @@ async def test_a_terminated_pipeline_waits_for_its_old_jobs_to_end(pipelines: Pi
     assert (await ended(second)).marks == "sc"
 
 
+async def test_what_succeeds_while_its_pipeline_is_terminated_is_kept(pipelines: Pipelines, log: Log) -> None:
+    jobs: dict[str, dict[str, Any]] = {
+        "a": {"kind": "stubborn", "lease": "2s"},
+        "b": {"kind": "say", "needs": ["a"], "payload": {"x": {"$result": "a"}}},
+    }
+    first = await pipelines.start(jobs)
+    await eventually(lambda: log.began == ["a"])
+    await first.terminate()
+    assert (await pipelines.outcome(first, "a")).result == "done"
+    second = await retried(pipelines.client, first)
+    assert (await ended(second)).marks == "ss"
+    assert log.began == ["a", "b"] and log.seen["b"] == {"x": "done"}
+
+
 async def test_items_that_are_done_do_not_run_again(pipelines: Pipelines, log: Log) -> None:
     log.failing = {"each~1", "each~3"}
     jobs = {
@@ -115,6 +132,32 @@ async def test_items_that_are_done_do_not_run_again(pipelines: Pipelines, log: L
     assert log.seen["sum"] == {"all": [{"v": letter} for letter in "vwxyz"]}
     told = await counts(pipelines.handle_of(first, "each"))
     assert (told.succeeded, told.failed) == (5, 0)
+
+
+async def test_items_that_are_done_are_found_when_nobody_took_that_down(
+    pipelines: Pipelines, log: Log
+) -> None:
+    """Pipeline and list were terminated, as by force, and the items with them."""
+    jobs: dict[str, dict[str, Any]] = {
+        "each": {"kind": "choosy", "for_each": [1, 2, 3, 4], "payload": {"v": {"$item": ""}}},
+        "all": {"kind": "say", "needs": ["each"], "payload": {"all": {"$result": "each"}}},
+    }
+    log.failing = {"each~2"}  # which waits for ever
+    first = await pipelines.start(jobs)
+    items = pipelines.handle_of(first, "each")
+    await eventually(lambda: len(log.began) == 4)
+    await eventually(lambda: succeeded(items, 3))
+    await first.terminate()
+    await items.terminate()
+    log.began.clear()
+    log.failing.clear()
+    assert (await ended(await retried(pipelines.client, first))).marks == "ss"
+    assert log.began == ["each~2", "all"]
+    assert log.seen["all"] == {"all": [{"v": n} for n in (1, 2, 3, 4)]}
+
+
+async def succeeded(items: WorkflowHandle, count: int) -> bool:
+    return (await counts(items)).succeeded == count
 
 
 async def test_another_list_begins_anew(pipelines: Pipelines, log: Log) -> None:

@@ -150,13 +150,17 @@ def test_a_page_tells_every_job_and_where_the_time_went(out: io.StringIO) -> Non
     jobs = dict(PIPELINE_EXAMPLE["jobs"])
     jobs["load"] = {**jobs["load"], "state": "failed", "error": {"type": "Boom", "message": "\x1b[31mno"}}
     jobs["transform"] = {**jobs["transform"], "items": {"total": 120, "done": 37, "failed": 0}}
-    show_pipeline(pipeline(jobs=jobs), console(out))
+    jobs["spare"] = {**jobs["load"], "kind": "etl.spare", "needs": [], "reason": "room", "error": None}
+    jobs["spare"]["state"] = "waiting"
+    show_pipeline(pipeline(jobs=jobs, halt="cancelled"), console(out))
     lines = [" ".join(line.split()) for line in out.getvalue().splitlines()]
     assert lines[0] == "daily-2026-11-30 running"
     assert "critical path extract → transform (5m1s so far)" in lines
     assert "extract succeeded etl.extract 3m59s" in lines
     assert "transform running etl.transform extract 37 of 120" in lines
     assert "alert waiting mail.send load (any_failed)" in lines
+    assert "halted by cancelled" in lines
+    assert "spare waiting etl.spare for room (max_parallel)" in lines
     assert "load failed etl.load transform Boom: \\x1b[31mno" in lines
     assert "\x1b" not in out.getvalue()
 

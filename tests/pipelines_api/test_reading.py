@@ -40,6 +40,10 @@ async def test_each_job_has_its_state_at_every_moment(
     assert now["state"] == "running"
     assert now["counts"] == {"running": 1, "waiting": 3, "scheduled": 1}
     assert now["critical_path"]["final"] is False
+    assert (now["jobs"]["alert"]["reason"], now["jobs"]["alert"]["waits_for"]) == (
+        "needs",
+        ["extract", "load"],
+    )
     job = await api.get(f"{own}~extract")
     assert job["pipeline_id"] == own
     assert job["payload"] == {"day": 1}
@@ -70,6 +74,17 @@ async def test_each_job_has_its_state_at_every_moment(
         "later": "succeeded",
     }
     assert ended["finished_at"] is not None
+    assert ended["jobs"]["alert"]["reason"] == "not_needed"
+
+
+async def test_what_waits_for_room_says_so(pipelines: Pipelines, serving: Stage) -> None:
+    own = (await pipelines.submit({"a": "gate", "b": None}, max_parallel=1))["id"]
+    await serving.began(f"{own}~a")
+    now = await pipelines.get(own)
+    assert (now["jobs"]["b"]["state"], now["jobs"]["b"]["reason"]) == ("waiting", "room")
+    assert now["jobs"]["b"]["waits_for"] == []
+    await serving.release(f"{own}~a")
+    assert (await pipelines.final(own))["state"] == "succeeded"
 
 
 async def test_the_critical_path_of_one_that_ran(pipelines: Pipelines, serving: Stage) -> None:

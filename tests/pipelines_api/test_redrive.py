@@ -37,6 +37,7 @@ async def test_only_what_failed_and_what_hangs_on_it_runs_again(
         assert {name for name, state in states(ended).items() if state == "skipped"} == hurt
         assert ended["counts"] == {"succeeded": 24, "failed": 3, "skipped": 3}
         assert ended["jobs"]["s07"]["error"]["message"] == "s07 was to fail"
+        assert ended["jobs"]["s27"]["reason"] == "upstream_failed"
         assert sorted(plan.ran) == sorted({*thirty()} - hurt)
         kept = await api.get(f"{own}~s00")
         failed = await api.get(f"{own}~s07")
@@ -97,6 +98,7 @@ async def test_a_cancellation_ends_the_jobs_too_and_lets_them_clean_up(
     assert ended["state"] == "cancelled"
     assert ended["error"]["message"] == "not today"
     assert states(ended) == {"a": "cancelled", "b": "skipped", "clean": "succeeded"}
+    assert (ended["halt"], ended["jobs"]["b"]["reason"]) == ("cancelled", "halted")
     assert (await api.get(f"{own}~a"))["state"] == "cancelled"
     assert (await pipelines.command(own, "cancel")).status_code == 202, "a repeat is no mistake"
 
@@ -129,8 +131,28 @@ async def _forced(pipelines: Pipelines, api: Caller, jobs: dict[str, Any], state
         await api.until(f"{own}~{name}", state)
     answer = await pipelines.command(own, "cancel", mode="force", reason="now")
     assert answer.status_code == 202, answer.text
-    assert answer.json()["state"] == "cancelled"
-    ended = await pipelines.get(own)
+    assert answer.json()["state"] == "cancelled" or answer.json()["halt"] == "forced"
+    ended = await pipelines.final(own)
+    assert (ended["state"], ended["error"]["message"]) == ("cancelled", "now")
     assert states(ended) == {"a": "cancelled", "each": "cancelled", "b": "skipped", "clean": "skipped"}
     for name in ("a", "each~0", "each~1"):
         assert (await api.get(f"{own}~{name}"))["state"] == "cancelled"
+
+
+async def test_items_that_are_done_stay_done(pipelines: Pipelines, serving: Stage) -> None:
+    each = {"kind": "gate", "for_each": ["x", "y", "z"], "payload": {"n": {"$item": ""}}}
+    own = (await pipelines.submit({"each": each}))["id"]
+    for item in range(3):
+        await serving.began(f"{own}~each~{item}")
+    await serving.release(f"{own}~each~1")
+    now = await pipelines.until(own, lambda now: (now["jobs"]["each"]["items"] or {}).get("done") == 1)
+    assert now["jobs"]["each"]["state"] == "running"
+    assert (await pipelines.command(own, "cancel", mode="force")).status_code == 202
+    assert (await pipelines.final(own))["state"] == "cancelled"
+    assert (await pipelines.command(own, "retry")).status_code == 200
+    for item in (0, 2):
+        await serving.began(f"{own}~each~{item}", attempt=2)
+        await serving.release(f"{own}~each~{item}")
+    ended = await pipelines.final(own)
+    assert ended["state"] == "succeeded"
+    assert [len(serving.attempts(f"{own}~each~{item}")) for item in range(3)] == [2, 1, 2]

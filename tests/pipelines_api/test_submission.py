@@ -10,6 +10,7 @@ from temporalio.client import Client
 from duetime.contracts import limits
 from duetime.worker import Worker
 from tests.api.caller import Caller, faults, problem
+from tests.api.stage import Stage
 from tests.pipelines_api.conftest import Pipelines, states
 from tests.pipelines_api.handlers import TYPED
 
@@ -168,3 +169,19 @@ async def test_an_id_that_is_taken(pipelines: Pipelines, api: Caller, http: http
     problem(await api.post({"kind": "echo", "id": pipeline_id}), 409, "id-in-use")
     problem(await http.get(f"/v1/pipelines/{job['id']}"), 404)
     problem(await http.get(f"/v1/jobs/{pipeline_id}"), 404)
+
+
+async def test_one_that_is_replaced_ends_with_its_jobs(
+    pipelines: Pipelines, api: Caller, serving: Stage
+) -> None:
+    own = f"p-{pipelines.queue}"
+    await pipelines.submit({"a": {"kind": "gate"}}, id=own)
+    old = await serving.began(f"{own}~a")
+    replaced = await pipelines.post({"a": {"kind": "gate"}}, {"id": own, "on_conflict": "replace"})
+    assert replaced.status_code == 201, replaced.text
+    new = await serving.began(f"{own}~a", attempt=2)
+    assert old.stopped.is_set(), "before another has the id of its job"
+    assert new.token > old.token
+    assert new.idempotency_key != old.idempotency_key
+    await serving.release(f"{own}~a")
+    assert (await pipelines.final(own))["run_id"] == replaced.json()["run_id"]

@@ -197,7 +197,8 @@ async def test_the_forecast_counts_what_the_caller_may_see(applier: Applier) -> 
     assert seen["starts"] == pytest.approx(4 * 3 + 2, abs=1)
     peak = seen["peaks"][0]
     assert peak["at"].endswith(":30:00Z")
-    assert (peak["starts"], peak["schedules"], peak["share"]) == (3, 3, 1)
+    assert (peak["starts"], peak["schedules"]) == (3, 3)
+    assert peak["share"] > 0.7
     assert peak["of"] == [f"{applier.queue}-{number}" for number in range(3)]
     (change,) = seen["flatter"]["changes"]
     assert (change["line"], change["cron"], change["schedules"]) == ("30 * * * *", "H * * * *", 3)

@@ -1,6 +1,7 @@
 """The client's schedules and the command `duetime schedules`, over a real HTTP server."""
 
 import asyncio
+import inspect
 import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -10,11 +11,14 @@ from typing import Any
 
 import httpx2
 import pytest
+import typer
 from fastapi import FastAPI
 
 from duetime import Client, SyncClient
 from duetime.cli.exits import Exit
-from duetime.cli.main import run
+from duetime.cli.main import app, run
+from duetime.client.schedules import Schedules
+from duetime.client.sync_schedules import SyncSchedules
 from duetime.contracts.rule import RuleFields
 from duetime.contracts.schedule import ScheduleSpec
 from duetime.contracts.schedule_view import OccurrenceState, ScheduleState
@@ -134,7 +138,7 @@ async def test_the_client_without_asyncio_is_the_same(address: str) -> None:
 
 async def test_the_fake_says_that_it_keeps_no_schedules() -> None:
     async with FakeDuetime().client() as client:
-        with pytest.raises(ApiError, match="the fake has no") as refused:
+        with pytest.raises(ApiError, match="keeps no schedules") as refused:
             await client.schedules.get("nightly")
     assert refused.value.status == 501
 
@@ -230,3 +234,18 @@ async def test_a_file_that_is_no_list_of_schedules_is_refused(
     code, _, err = await cli("apply", str(tmp_path / "bad.json"))
     assert (code, said in err) == (Exit.USAGE, True)
     assert (await cli("apply", str(tmp_path / "missing.json")))[0] == Exit.USAGE
+
+
+def test_every_method_is_in_the_guide_and_has_its_twin() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "client.md").read_text()
+    told = set(re.findall(r"^\| `schedules\.(\w+)\(", guide, re.MULTILINE))
+    for face in (Schedules, SyncSchedules):
+        assert {name for name, _ in inspect.getmembers(face, inspect.isfunction) if name[0] != "_"} == told
+
+
+def test_every_subcommand_is_in_the_guide() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
+    (row,) = [line for line in guide.splitlines() if line.startswith("| `schedules` |")]
+    group: Any = typer.main.get_command(app)
+    commands = set(group.commands["schedules"].commands)
+    assert {text.split()[0] for text in re.findall(r"`([^`]+)`", row)[1:]} == commands
