@@ -46,6 +46,7 @@ async def test_what_is_well_is_said_to_be(bench: Bench) -> None:
         "clock",
         "workflows",
         "histories",
+        "schedules",
     ):
         assert said(report, check, "ok"), report
     assert "Temporal 1." in said(report, "server", "ok")
@@ -217,7 +218,7 @@ def test_a_history_that_grows_too_long() -> None:
 def test_every_check_is_documented() -> None:
     checks = {
         *("time-zones", "server", "namespace", "retention", "signs-of-life", "search-attributes"),
-        *("search-attribute-room", "clock", "workflows", "queues", "kinds", "jobs", "histories"),
+        *("search-attribute-room", "clock", "workflows", "queues", "kinds", "jobs", "histories", "schedules"),
     }
     sources = [ROOT / "duetime/doctor", ROOT / "api/doctor"]
     text = "".join(path.read_text() for folder in sources for path in folder.glob("*.py"))
