@@ -152,5 +152,8 @@ def _engine(address: str) -> Engine:
         Path(url.database).parent.mkdir(parents=True, exist_ok=True)
     engine = prepare(create_engine(url))
     create_schema(engine)
-    tables.create_all(engine)
+    with engine.begin() as connection:
+        # Of several workers that start at once the others wait here: IF NOT EXISTS does not hold between them.
+        fenced(connection, resource="nightly:tables", token=0)
+        tables.create_all(connection)
     return engine

@@ -107,7 +107,7 @@ def runs(draw: st.DrawFn) -> list[Timed]:
     return jobs
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(runs())
 def test_its_steps_are_a_chain_and_add_up_to_the_whole(jobs: list[Timed]) -> None:
     path = critical_path(jobs, BEGAN, at(1000))

@@ -1,5 +1,6 @@
 """The steps of the nightly example, each for itself: what is done twice is done once."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,14 +10,25 @@ from sqlalchemy import select
 
 import examples.nightly as nightly
 from duetime import Job, errors, handler
+from duetime.settings import load_settings
 from duetime.testing import FakeDuetime, WorkerDied
+from tests.support.postgres import PostgresServer, postgres_server
+
+__all__ = ["postgres_server"]
 
 DAY = "2027-01-15"
 
 
-@pytest.fixture(autouse=True)
-def _database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("DUETIME_LEDGER_URL", f"sqlite:///{tmp_path / 'data' / 'nightly.db'}")
+@pytest.fixture(autouse=True, params=["sqlite", "postgresql"])
+def _database(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """A new database of either kind, named as a worker's environment names it."""
+    url = f"sqlite:///{tmp_path / 'data' / 'nightly.db'}"
+    if request.param == "postgresql":
+        server: PostgresServer = request.getfixturevalue("postgres_server")
+        url = f"{server.url}?options=-csearch_path%3D{server.create_schema()}"
+    monkeypatch.setenv("DUETIME_LEDGER_URL", url)
     yield
     nightly.database().dispose()
 
@@ -82,3 +94,13 @@ async def test_a_source_that_is_not_well_is_refused_for_good(fake: FakeDuetime) 
     assert failed.value.error is not None
     assert failed.value.error.type == "Rejected"
     assert len(failed.value.attempts) == 1
+
+
+async def test_workers_that_start_at_once_make_the_tables_once() -> None:
+    """Each with an engine of its own, as other processes have."""
+    makers = [
+        asyncio.to_thread(nightly._engine.__wrapped__, load_settings().ledger_address) for _ in range(6)
+    ]
+    for engine in await asyncio.gather(*makers):
+        engine.dispose()
+    assert rows_of(DAY) == []
