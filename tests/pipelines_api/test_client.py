@@ -18,7 +18,7 @@ from duetime.cli.main import run
 from duetime.cli.show import console
 from duetime.cli.show_pipeline import event_line, show_pipeline, show_pipelines
 from duetime.client.pipelines import Pipelines
-from duetime.client.sync import SyncPipelines
+from duetime.client.sync_pipelines import SyncPipelines
 from duetime.contracts.pipeline_events import PipelineMoment
 from duetime.contracts.pipeline_view import PipelineView, progress_of, summary_of
 from duetime.testing import FakeDuetime
