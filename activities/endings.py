@@ -10,8 +10,9 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.service import RPCError, RPCStatusCode
 
 from duetime.contracts import limits
+from duetime.contracts.instants import format_instant
 from duetime.contracts.json_value import JsonTooLarge, check_json
-from duetime.contracts.pipeline_state import ItemsEnding
+from duetime.contracts.pipeline_state import ITEMS_OF, ItemsEnding
 from duetime.contracts.record import Ending, Record
 from duetime.contracts.references import RESULT, BadReference, Reference
 
@@ -46,8 +47,8 @@ class Endings:
     async def last_run(self, job_id: str) -> dict[str, Any]:
         """The last execution under an id, once it has ended; empty when there is none.
 
-        `{"run_id", "token", "succeeded_in"}`: the highest fencing token of its attempts, and if it succeeded the run of
-        its parent.
+        `{"run_id", "started_at", "token", "succeeded_in"}`, of which `token` is the highest fencing token of its
+        attempts, and `succeeded_in` the run of its parent if it succeeded.
         """
         try:
             described = await self._client.get_workflow_handle(job_id).describe()
@@ -67,14 +68,19 @@ class Endings:
         succeeded = described.status is WorkflowExecutionStatus.COMPLETED
         return {
             "run_id": described.run_id,
+            "started_at": format_instant(described.start_time),
             "token": record.highest_token,
             "succeeded_in": described.parent_run_id if succeeded else None,
         }
 
     @activity.defn(name=ITEMS_ENDING)
     async def items_ending(self, job_id: str, run_id: str) -> dict[str, Any]:
-        """What that ended execution of type `FanOut` left; empty when it left nothing."""
-        return await self._ending(job_id, run_id) or {}
+        """What that ended execution of type `FanOut` left: an `ItemsEnding`, of which a terminated one has no marks."""
+        ending = await self._ending(job_id, run_id)
+        if ending is None:
+            memo = await (await self._client.get_workflow_handle(job_id, run_id=run_id).describe()).memo()
+            return dict(memo.get(ITEMS_OF, {}))
+        return ending
 
     async def _ending(self, job_id: str, run_id: str | None = None) -> dict[str, Any] | None:
         """The result of an ended execution, or the details of its failure."""

@@ -5,9 +5,10 @@ no worker is needed for it, with what it says in its memo. A change takes the pl
 server; reading one is exact, reading all is one listing.
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
+from typing import Any
 
-from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus, WorkflowHandle
 from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -32,9 +33,8 @@ async def queue_concurrencies(client: Client) -> dict[str, QueueConcurrency]:
     found = {}
     query = f"WorkflowType = '{QUEUE_SETTING}' AND ExecutionStatus = 'Running'"
     async for execution in client.list_workflows(query, page_size=500):
-        memo = await execution.memo()
-        if SETTING_MEMO in memo:
-            found[queue_of_setting(execution.id)] = QueueConcurrency.model_validate(memo[SETTING_MEMO])
+        if (setting := await _read(execution)) is not None:
+            found[queue_of_setting(execution.id)] = setting
     return found
 
 
@@ -46,13 +46,18 @@ async def queue_concurrency(client: Client, queue: str) -> QueueConcurrency | No
         if error.status is RPCStatusCode.NOT_FOUND:
             return None
         raise
-    memo = await described.memo()
-    if described.status is not WorkflowExecutionStatus.RUNNING or SETTING_MEMO not in memo:
+    return await _read(described) if described.status is WorkflowExecutionStatus.RUNNING else None
+
+
+async def _read(execution: WorkflowExecution) -> QueueConcurrency | None:
+    """What a setting says. Since when is told by the server's clock alone: of two changes the later one holds."""
+    memo = (await execution.memo()).get(SETTING_MEMO)
+    if not isinstance(memo, dict):
         return None
-    return QueueConcurrency.model_validate(memo[SETTING_MEMO])
+    return QueueConcurrency.model_validate({**memo, "since": execution.start_time})
 
 
-async def set_queue_concurrency(client: Client, queue: str, wanted: QueueConcurrency) -> None:
+async def set_queue_concurrency(client: Client, queue: str, limit: int, reason: str, by: str) -> None:
     """Sets it; jobs that are dispatched a few seconds later keep to it."""
     await client.start_workflow(
         QUEUE_SETTING,
@@ -60,20 +65,34 @@ async def set_queue_concurrency(client: Client, queue: str, wanted: QueueConcurr
         task_queue=ORCHESTRATION_QUEUE,
         start_delay=_NEVER,
         id_conflict_policy=WorkflowIDConflictPolicy.TERMINATE_EXISTING,
-        memo={SETTING_MEMO: wanted.model_dump(mode="json")},
-        static_summary=f"at most {wanted.limit} at once on the queue {queue}",
+        memo={SETTING_MEMO: {"limit": limit, "reason": reason, "by": by}},
+        static_summary=f"at most {limit} at once on the queue {queue}",
     )
-    await _tell(client, queue, wanted.limit, wanted.since)
+    if (setting := await queue_concurrency(client, queue)) is not None:
+        await _tell(client, queue, setting.limit, setting.since)
 
 
 async def lift_queue_concurrency(client: Client, queue: str) -> None:
     """Takes it away; those that wait go on at once."""
+    handle = client.get_workflow_handle(setting_of_queue(queue))
     try:
-        await client.get_workflow_handle(setting_of_queue(queue)).terminate(reason="no limit any more")
+        await _end(handle)
+        closed = (await handle.describe()).close_time
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return  # There was none.
+        raise
+    if closed is not None:  # otherwise somebody has set another meanwhile
+        await _tell(client, queue, None, closed)
+
+
+async def _end(handle: WorkflowHandle[Any, Any]) -> None:
+    """Nothing when it has ended already: whoever did that may not have told those that wait."""
+    try:
+        await handle.terminate(reason="no limit any more")
     except RPCError as error:
         if error.status is not RPCStatusCode.NOT_FOUND:
             raise
-    await _tell(client, queue, None, datetime.now(UTC))
 
 
 async def _tell(client: Client, queue: str, limit: int | None, at: datetime) -> None:

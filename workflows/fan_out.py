@@ -21,18 +21,19 @@ with workflow.unsafe.imports_passed_through():
     from duetime import attributes
     from duetime.contracts import limits
     from duetime.contracts.carry import StopRequest
+    from duetime.contracts.instants import parse_instant
     from duetime.contracts.json_value import check_json
     from duetime.contracts.pipeline import FAN_OUT, OnFailure, PipelineJob
-    from duetime.contracts.pipeline_state import ITEMS, ItemCounts, ItemsEnding, Mark
+    from duetime.contracts.pipeline_state import ITEMS, ITEMS_OF, ItemCounts, ItemsEnding, Mark
     from duetime.contracts.record import Part, cut
     from duetime.contracts.references import BadReference
     from duetime.contracts.states import ErrorType, State
-    from workflows.children import Children, Ended, Planned
+    from workflows.children import Children, Ended, Planned, last_run
     from workflows.forgiving import forgiving
     from workflows.pipeline_input import Origin
     from workflows.planning import Unfit, bad_reference, checked_items, plan_job
     from workflows.raw import raw
-    from workflows.values import Found, put_item
+    from workflows.values import Found, put_item, read_results
 
 
 class FanOutInput(Part):
@@ -52,6 +53,8 @@ class FanOutInput(Part):
     resume: str | None = None
     #: From an earlier run of itself.
     done: ItemsEnding | None = None
+    #: Whether items may be done without anybody having taken that down.
+    look_up: bool = False
     stopped: StopRequest | None = None
     first_error: str | None = None
 
@@ -115,6 +118,8 @@ class FanOutWorkflow:
         self._first_error = given.first_error
         self._running: dict[int, None] = {}
         self._digest = _digest(given)
+        self._since = workflow.info().start_time
+        self._look_up = given.look_up
         self._counted: Counter[Mark] = Counter()
         if given.done is not None:
             self._recall(given.done)
@@ -140,6 +145,9 @@ class FanOutWorkflow:
     async def _live(self) -> None:
         if self._given.resume is not None and self._given.done is None and not self._counted:
             await self._resume(self._given.resume)
+        if self._given.done is None:
+            told = ItemsEnding(digest=self._digest, since=self._since).compact()
+            workflow.upsert_memo({ITEMS_OF: told})
         while True:
             self._news = False
             self._begin()
@@ -170,7 +178,12 @@ class FanOutWorkflow:
 
     def _start_over(self) -> NoReturn:
         given = self._given.model_copy(
-            update={"done": self._ending(), "stopped": self._stop, "first_error": self._first_error}
+            update={
+                "done": self._ending(),
+                "look_up": self._look_up,
+                "stopped": self._stop,
+                "first_error": self._first_error,
+            }
         )
         workflow.continue_as_new(args=[given.compact()], memo=dict(workflow.memo()))
 
@@ -187,14 +200,20 @@ class FanOutWorkflow:
             done = ItemsEnding.model_validate(told)
         except ValidationError:
             return
-        if done.digest == self._digest:
-            kept = [Mark.SUCCEEDED if letter == Mark.SUCCEEDED else Mark.WAITING for letter in done.marks]
-            self._recall(done.model_copy(update={"marks": "".join(kept)}))
+        if done.digest != self._digest:
+            return
+        self._since = done.since or self._since
+        if len(done.marks) != len(self._marks):
+            self._look_up = True  # it was terminated
+            return
+        kept = [Mark.SUCCEEDED if letter == Mark.SUCCEEDED else Mark.WAITING for letter in done.marks]
+        self._recall(done.model_copy(update={"marks": "".join(kept)}))
 
     def _recall(self, done: ItemsEnding) -> None:
         self._marks = [Mark(letter) for letter in done.marks]
         self._counted = Counter(mark for mark in self._marks if mark is not Mark.WAITING)
         self._results, self._size = done.results, done.size
+        self._since = done.since or self._since
 
     # -- one item -------------------------------------------------------------------------------------------
 
@@ -206,11 +225,21 @@ class FanOutWorkflow:
     async def _run_item(self, index: int) -> None:
         ended = Ended(Mark.FAILED, {})
         try:
-            ended = await self._children.run(self._plan(index))
+            done = await self._done_before(index) if self._look_up else None
+            ended = done or await self._children.run(self._plan(index))
         except Unfit as fault:
             ended = Ended(Mark.FAILED, {}, fault.error)
         finally:
             self._take_down(index, ended)
+
+    async def _done_before(self, index: int) -> Ended | None:
+        """How an item ended that succeeded in a run of this job that was terminated."""
+        child_id = self._id(index)
+        earlier = await last_run(child_id)
+        if not earlier.get("succeeded_in") or parse_instant(earlier["started_at"]) < self._since:
+            return None
+        (answer,) = await read_results([{"id": child_id, "name": child_id, "path": []}])
+        return Ended(Mark.SUCCEEDED, {"result": answer["value"]}) if "value" in answer else None
 
     def _plan(self, index: int) -> Planned:
         given = self._given
@@ -285,6 +314,7 @@ class FanOutWorkflow:
             size=self._size,
             marks="".join(self._marks),
             digest=self._digest,
+            since=self._since,
         )
 
     def _end(self) -> dict[str, Any]:
@@ -302,5 +332,5 @@ class FanOutWorkflow:
 
 
 def _digest(given: FanOutInput) -> str:
-    told = json.dumps([given.items, given.job.payload, given.values], sort_keys=True)
+    told = json.dumps([given.origin.run_id, given.items, given.job.payload, given.values], sort_keys=True)
     return hashlib.sha256(told.encode()).hexdigest()[:32]

@@ -12,7 +12,6 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 
 from temporalio.client import Client
-from temporalio.service import RPCError
 
 from duetime.queue_concurrency import queue_concurrencies
 
@@ -58,5 +57,5 @@ async def _watch(client: Client, me: object) -> None:
 async def _look(client: Client, me: object) -> None:
     try:
         _known[me] = frozenset(await queue_concurrencies(client))
-    except (RPCError, RuntimeError) as error:  # the latter: a connection that cannot be made now
+    except Exception as error:  # whatever it is: the next look may succeed
         log.info("the concurrency limits of queues could not be read, the last known ones hold: %s", error)

@@ -51,9 +51,11 @@ class ScheduleWorkflow:
         self._published: dict[str, Any] = {}
         self._lock = asyncio.Lock()
         self._check = False
-        self._dirty = False
+        self._dirty = self._book is not None and self._book.dirty
         self._next_look = workflow.now() + _LOOK * (0.5 + workflow.random().random() / 2)
         self._waits = 0
+        #: Nothing is done before, by itself: something failed, or has to wait.
+        self._not_before = workflow.now()
         self._filling: asyncio.Task[None] | None = None
 
     @workflow.run
@@ -256,10 +258,11 @@ class ScheduleWorkflow:
         book = self._here
         until = book.pause.until if book.pause else None
         edits = [at + _settling(book) for at in book.edits]
-        return min(at for at in (until, book.renew_at, self._next_look, book.look_at, *edits) if at)
+        due = min(at for at in (until, book.renew_at, self._next_look, book.look_at, *edits) if at)
+        return max(workflow.now() if self._check or self._dirty else due, self._not_before)
 
     def _is_due(self) -> bool:
-        return self._check or self._dirty or self._due_at() <= workflow.now()
+        return self._due_at() <= workflow.now()
 
     def _is_long(self) -> bool:
         info = workflow.info()
@@ -271,7 +274,9 @@ class ScheduleWorkflow:
     async def _start_over(self) -> None:
         await workflow.wait_condition(workflow.all_handlers_finished)
         if self._lives:
-            workflow.continue_as_new(self._here.compact(), memo=dict(workflow.memo()))
+            look_at = self._not_before if self._check or self._dirty else self._here.look_at
+            book = self._here.model_copy(update={"dirty": self._dirty, "look_at": look_at})
+            workflow.continue_as_new(book.compact(), memo=dict(workflow.memo()))
 
     async def _look_after(self) -> None:
         """Whatever is due. What fails is tried again soon: nobody waits for it."""
@@ -280,15 +285,22 @@ class ScheduleWorkflow:
         self._keep(self._here.model_copy(update={"look_at": None}))
         try:
             await self._mend(now)
-            for edit in [at for at in self._here.edits if at + _settling(self._here) <= now]:
-                await self._make_up((await server.judge(self._here, edit))["times"])
-                self._keep(
-                    self._here.model_copy(update={"edits": [e for e in self._here.edits if e != edit]})
-                )
+            await self._restore(now)
             await self._catch_up()
         except ActivityError as error:
             workflow.logger.warning("the schedule cannot be looked after now: %s", error.cause)
-            self._keep(self._here.model_copy(update={"look_at": workflow.now() + _SOON}))
+            self._check, self._not_before = True, workflow.now() + _SOON
+
+    async def _restore(self, now: datetime) -> None:
+        """Runs the times that an edit took from the server."""
+        for edit in [at for at in self._here.edits if at + _settling(self._here) <= now]:
+            told = await server.judge(self._here, edit)
+            if told["wait"]:
+                self._not_before = workflow.now() + _SETTLED
+                return
+            await self._make_up(told["times"])
+            left = [other for other in self._here.edits if other != edit]
+            self._keep(self._here.model_copy(update={"edits": left}))
 
     async def _mend(self, now: datetime) -> None:
         """Adopts what the server did, and writes its schedule again when time has made that necessary."""

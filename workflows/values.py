@@ -107,19 +107,25 @@ class Values:
         if not asked:
             return {}
         wanted = [{"id": job_id(self._id, r.name), "name": r.name, "path": list(r.path)} for r in asked]
-        answers = await workflow.execute_activity(
-            RESULTS,
-            wanted,
-            result_type=list[dict[str, Any]],
-            start_to_close_timeout=timedelta(minutes=1),
-            summary="results of an earlier run",
-        )
+        answers = await read_results(wanted)
         found: dict[str, Any] = {}
         for reference, answer in zip(asked, answers, strict=True):
             if "fault" in answer and self._graph.marks[reference.name] is Mark.SUCCEEDED:
                 raise bad_reference(BadReference(answer["fault"]))
             found[str(reference)] = answer.get("value")
         return found
+
+
+async def read_results(wanted: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Results of executions that have ended, as the activity gives them."""
+    answers: list[dict[str, Any]] = await workflow.execute_activity(
+        RESULTS,
+        wanted,
+        result_type=list[dict[str, Any]],
+        start_to_close_timeout=timedelta(minutes=1),
+        summary="results of an earlier run",
+    )
+    return answers
 
 
 def _follow(reference: Reference, left: dict[str, Any]) -> Any:

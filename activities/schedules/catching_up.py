@@ -47,12 +47,12 @@ class CatchingUp:
         }
         if not server.exists or server.paused:
             return told | {"judged_until": format_instant(now)}
+        if server.queued > (spec.overlap == "queue_one"):
+            return told | {"wait": True}
         if edited_at is not None:
             edit = parse_instant(edited_at)
             runs = await runs_between(self._client, kept.id, reach_of_edit(kept, spec, edit), now)
             return told | {"times": [format_instant(at) for at in judge_edit(kept, spec, edit, runs)]}
-        if server.queued > (spec.overlap == "queue_one"):
-            return told | {"wait": True}
         horizon = settled_until(kept, spec, now, is_present=is_present)
         told["settles"] = (now - horizon).total_seconds()
         if server.missed == kept.missed_seen:

@@ -11,7 +11,6 @@ from temporalio.client import Client
 
 from api.patience import in_time
 from api.security.caller import Caller
-from duetime.contracts.concurrency import QueueConcurrency
 from duetime.contracts.pauses import Note
 from duetime.contracts.queues import ConcurrencyRequest, PauseRequest, RateRequest
 from duetime.queue_concurrency import lift_queue_concurrency, set_queue_concurrency
@@ -76,9 +75,7 @@ class QueueControl:
 
     async def limit_concurrency(self, name: str, request: ConcurrencyRequest, who: str) -> None:
         """Sets how many jobs of the queue run at once."""
-        now = datetime.now(UTC)
-        wanted = QueueConcurrency(limit=request.limit, reason=request.reason, by=who, since=now)
-        await set_queue_concurrency(self._client, name, wanted)
+        await set_queue_concurrency(self._client, name, request.limit, request.reason, who)
         log.info("queue %s: at most %d at once, by %s: %s", name, request.limit, who, request.reason)
 
     async def lift_concurrency(self, name: str, who: str) -> None:

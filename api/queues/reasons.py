@@ -94,7 +94,7 @@ def reasons(case: Case) -> list[Blocked]:
         case Bucket.OVERDUE:
             return [*_overdue(case), *_no_worker(case)]
         case Bucket.LIMITED:
-            return [*_limited(case), *_no_orchestrator(case), *_no_worker(case)]
+            return [*_limited(case), *_paused(case), *_no_orchestrator(case), *_no_worker(case)]
         case Bucket.PAUSED:
             return [*_paused(case), *_no_worker(case)]
         case Bucket.QUEUED:

@@ -1,6 +1,7 @@
 """A book and what the server tells, as they are answered."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 
@@ -18,6 +19,7 @@ from duetime.contracts.schedule_view import (
     ScheduleView,
 )
 from duetime.contracts.states import State
+from duetime.cron import Fire
 from duetime.cron.reading import read_fields
 from duetime.schedules.changes import adopted
 from duetime.schedules.missed import Run
@@ -37,12 +39,11 @@ def view_of(
 ) -> ScheduleView:
     """The schedule as it is answered."""
     book = _with_pause_of_failure(book, server, runs, now)
-    rule = read_fields(book.parsed, book.id)
-    counted, state = book.counted, state_of(book, now)
-    gone = not server.exists and state is not ScheduleState.FINISHED
+    counted, ahead = book.counted, _ahead(book, now, _NEXT)
+    gone = not server.exists and ahead.state is not ScheduleState.FINISHED
     return ScheduleView(
         id=book.id,
-        state=state,
+        state=ahead.state,
         revision=book.revision,
         spec=book.spec,
         in_words=book.in_words,
@@ -50,10 +51,7 @@ def view_of(
         updated_at=book.updated_at,
         updated_by=book.updated_by,
         paused=pause_view(book.pause),
-        next=[
-            NextFire(utc=fire.utc, local=fire.local.isoformat())
-            for fire in islice(upcoming(book, now), _NEXT)
-        ],
+        next=[NextFire(utc=fire.utc, local=fire.local.isoformat()) for fire in ahead.fires],
         last_runs=[_run(run) for run in runs],
         last_success=_run(last_success) if last_success else None,
         running=[run.job_id for run in runs if run.closed_at is None],
@@ -70,7 +68,7 @@ def view_of(
         backfills=[backfill_view(backfill) for backfill in reversed(book.backfills)],
         runs_left=book.runs_left,
         exact_until=book.exact_until,
-        warnings=[*rule.warnings, *([_GONE] if gone else [])],
+        warnings=[*ahead.warnings, *([ahead.fault] if ahead.fault else []), *([_GONE] if gone else [])],
         links=links,
     )
 
@@ -78,28 +76,45 @@ def view_of(
 def summary_of(book: Book, now: datetime) -> ScheduleSummary:
     """The schedule in a list, by its book alone."""
     job = JobSpec.model_validate(book.job)
-    following = next(upcoming(book, now), None)
+    ahead = _ahead(book, now, 1)
     return ScheduleSummary(
         id=book.id,
-        state=state_of(book, now),
+        state=ahead.state,
         revision=book.revision,
         in_words=book.in_words,
         kind=job.kind,
         queue=job.queue,
         tags=job.tags,
-        note=book.parsed.note,
+        note=str(book.spec.get("note") or ""),
         created_at=book.created_at,
         updated_at=book.updated_at,
         updated_by=book.updated_by,
         paused=pause_view(book.pause),
-        next_at=following.utc if following else None,
+        next_at=ahead.fires[0].utc if ahead.fires else None,
+        fault=ahead.fault,
     )
 
 
-def state_of(book: Book, now: datetime) -> ScheduleState:
-    if book.pause is not None:
-        return ScheduleState.PAUSED
-    return ScheduleState.ACTIVE if next(upcoming(book, now), None) else ScheduleState.FINISHED
+@dataclass(frozen=True)
+class _Ahead:
+    """What is to come of a schedule, or why nobody can tell."""
+
+    state: ScheduleState
+    fires: list[Fire] = field(default_factory=list)
+    warnings: tuple[str, ...] = ()
+    fault: str | None = None
+
+
+def _ahead(book: Book, now: datetime, count: int) -> _Ahead:
+    """The next `count` times. A rule that this release cannot read, its zone being gone, takes nothing else down."""
+    paused = ScheduleState.PAUSED if book.pause is not None else None
+    try:
+        rule = read_fields(book.parsed, book.id)
+        found = list(islice(upcoming(book, now), count))
+    except ValueError as error:
+        return _Ahead(paused or ScheduleState.ACTIVE, fault=f"the rule cannot be read any more: {error}")
+    state = ScheduleState.ACTIVE if found else ScheduleState.FINISHED
+    return _Ahead(paused or state, found, rule.warnings)
 
 
 def pause_view(pause: PauseSpan | None) -> SchedulePauseView | None:

@@ -39,7 +39,12 @@ def show_schedules(schedules: Iterable[ScheduleSummary], out: Console) -> None:
     for each in schedules:
         state = Text(each.state.value, _STYLES.get(each.state, ""))
         rows.add_row(
-            safe(each.id), state, ago(each.next_at), safe(each.kind), safe(each.queue), safe(each.in_words)
+            safe(each.id),
+            state,
+            ago(each.next_at),
+            safe(each.kind),
+            safe(each.queue),
+            safe(each.fault or each.in_words),
         )
     out.print(rows)
 

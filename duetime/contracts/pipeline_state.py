@@ -23,6 +23,9 @@ from duetime.contracts.states import State
 
 #: Memo keys.
 PROGRESS, FAULTS, ITEMS = "duetime-pipeline", "duetime-pipeline-faults", "duetime-items"
+#: The memo key of what a `FanOut` leaves should it be terminated: an `ItemsEnding` of which only `digest` and `since`
+#: say anything.
+ITEMS_OF = "duetime-items-of"
 
 
 class Mark(StrEnum):
@@ -125,8 +128,10 @@ class ItemsEnding(Part):
     size: int = 0
     #: One `Mark` for each item.
     marks: str = ""
-    #: Of the list and what is made of it: a retry keeps results only if these are the same again.
+    #: Of the list and what is made of it: a redrive keeps results only if these are the same again.
     digest: str = ""
+    #: When its first item could begin, redrives before this one included.
+    since: AwareDatetime | None = None
 
     def compact(self) -> dict[str, Any]:
         return {"marks": self.marks} | self.model_dump(mode="json", exclude_defaults=True, exclude={"marks"})

@@ -114,6 +114,8 @@ class Book(Part):
     edits: list[AwareDatetime] = Field(default_factory=list)
     #: The last run beside the rule.
     triggered_at: AwareDatetime | None = None
+    #: The server's schedule may not be what is written here.
+    dirty: bool = False
     renew_at: AwareDatetime | None = None
     exact_until: AwareDatetime | None = None
     zones_version: str = ""

@@ -1,6 +1,9 @@
 """What a pipeline may look like, and what each refusal says."""
 
+import json
+import re
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -99,6 +102,15 @@ def test_refusals_name_the_place_and_the_way_out(jobs: dict[str, Any], pointer: 
         assert found == []
         return
     assert any(where.startswith(pointer) and said in message for where, message in found), found
+
+
+def test_the_pipelines_of_the_guide_are_valid() -> None:
+    guide = (Path(__file__).parents[2] / "docs/pipelines.md").read_text()
+    told = re.findall(r"```json\n(.*?)```", guide, re.DOTALL)
+    assert len(told) == 2
+    assert [faults(json.loads(text), "nightly") for text in told] == [[], []]
+    (by_hand,) = re.findall(r"--input '(.*)'", guide)
+    assert faults(json.loads(by_hand), "nightly") == []
 
 
 def test_bounds() -> None:

@@ -162,6 +162,15 @@ async def long(payload: dict[str, Any], job: Job) -> str:
     return payload["text"] * payload["times"]
 
 
+@handler("choosy", lease="2s")
+async def choosy(payload: dict[str, Any], job: Job) -> Any:
+    """Returns its payload, or waits to be cancelled when it is to fail."""
+    with noting(job, payload) as name:
+        if name in _LOGS[job.id.partition("~")[0]].failing:
+            await asyncio.Event().wait()
+        return payload
+
+
 @handler("stubborn", lease="2s")
 async def stubborn(payload: dict[str, Any], job: Job) -> str:
     """Finishes when it is told to stop."""
@@ -171,4 +180,4 @@ async def stubborn(payload: dict[str, Any], job: Job) -> str:
         return "done"
 
 
-HANDLERS = [say, wait, give, mirror, long, stubborn]
+HANDLERS = [say, wait, give, mirror, long, choosy, stubborn]

@@ -134,6 +134,32 @@ async def test_items_that_are_done_do_not_run_again(pipelines: Pipelines, log: L
     assert (told.succeeded, told.failed) == (5, 0)
 
 
+async def test_items_that_are_done_are_found_when_nobody_took_that_down(
+    pipelines: Pipelines, log: Log
+) -> None:
+    """Pipeline and list were terminated, as by force, and the items with them."""
+    jobs: dict[str, dict[str, Any]] = {
+        "each": {"kind": "choosy", "for_each": [1, 2, 3, 4], "payload": {"v": {"$item": ""}}},
+        "all": {"kind": "say", "needs": ["each"], "payload": {"all": {"$result": "each"}}},
+    }
+    log.failing = {"each~2"}  # which waits for ever
+    first = await pipelines.start(jobs)
+    items = pipelines.handle_of(first, "each")
+    await eventually(lambda: len(log.began) == 4)
+    await eventually(lambda: succeeded(items, 3))
+    await first.terminate()
+    await items.terminate()
+    log.began.clear()
+    log.failing.clear()
+    assert (await ended(await retried(pipelines.client, first))).marks == "ss"
+    assert log.began == ["each~2", "all"]
+    assert log.seen["all"] == {"all": [{"v": n} for n in (1, 2, 3, 4)]}
+
+
+async def succeeded(items: WorkflowHandle, count: int) -> bool:
+    return (await counts(items)).succeeded == count
+
+
 async def test_another_list_begins_anew(pipelines: Pipelines, log: Log) -> None:
     log.failing = {"each~1"}
     jobs: dict[str, dict[str, Any]] = {

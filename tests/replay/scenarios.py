@@ -13,7 +13,7 @@ from temporalio.service import RPCError
 
 from duetime import Job, Snooze, handler
 from duetime.contracts.carry import StopRequest
-from duetime.contracts.concurrency import LIMIT, LINE, QueueConcurrency, limit_of_key
+from duetime.contracts.concurrency import LIMIT, LINE, limit_of_key
 from duetime.contracts.instants import format_instant
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
 from duetime.contracts.pauses import Note
@@ -428,8 +428,7 @@ async def limit_taken_over(stage: Stage) -> WorkflowHandle:
 @scenario
 async def queue_limited(stage: Stage) -> WorkflowHandle:
     """At its first attempt alone: before the second, the limit is lifted."""
-    said = QueueConcurrency(limit=1, reason="a test", by="recorder", since=datetime.now(UTC))
-    await set_queue_concurrency(stage.client, stage.queue, said)
+    await set_queue_concurrency(stage.client, stage.queue, 1, "a test", "recorder")
     await eventually(lambda: may_be_limited(stage.queue))
     async with stage.worker():
         handle = await stage.jobs.start("snoozes", {"delay": "1h"})
@@ -446,8 +445,7 @@ async def queue_limited_later(stage: Stage) -> WorkflowHandle:
     async with stage.worker():
         handle = await stage.jobs.start("snoozes", {"delay": "1h"})
         await eventually(lambda: reason_of(handle))
-        said = QueueConcurrency(limit=1, reason="a test", by="recorder", since=datetime.now(UTC))
-        await set_queue_concurrency(stage.client, stage.queue, said)
+        await set_queue_concurrency(stage.client, stage.queue, 1, "a test", "recorder")
         await eventually(lambda: may_be_limited(stage.queue))
         await handle.execute_update("run_now")
         return await to_its_end(handle)

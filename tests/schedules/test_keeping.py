@@ -237,3 +237,14 @@ async def test_a_schedule_that_is_not_ours_is_left_alone(schedule: Scheduler, cl
     problem(await schedule.put(cron="0 2 * * *"), 409, "id-in-use")
     problem(await schedule.http.get(schedule.path), 404, "not-found")
     await theirs.delete()
+
+
+async def test_a_job_as_large_as_it_may_be(schedule: Scheduler) -> None:
+    payload = {"text": "x" * (255 * 1024)}
+    for note in ("one", "two", "three"):
+        await schedule.made(cron="0 2 * * *", note=note, job={"payload": payload})
+    found = await schedule.get()
+    assert found["spec"]["job"]["payload"] == payload
+    assert (found["revision"], found["spec"]["note"]) == (3, "three")
+    too_large = await schedule.put(cron="0 2 * * *", job={"payload": {"text": "x" * (257 * 1024)}})
+    problem(too_large, 413, "too-large")
