@@ -31,8 +31,9 @@ ROOT = Path(__file__).parent
 WORKER = (sys.executable, str(ROOT / "worker.py"))
 API = (sys.executable, "-m", "api")
 
-DEFAULT_HANDLERS = ("examples.handlers",)
+DEFAULT_HANDLERS = ("examples.handlers", "examples.nightly")
 ORCHESTRATION_QUEUE = "duetime"
+NIGHTLY = "examples/nightly.json"
 
 _READY_TIMEOUT = 60.0
 _CONNECT_TIMEOUT = 10.0
@@ -104,6 +105,7 @@ async def _serve(
             ui_url,
             settings.data_dir if ui_url else None,
             keyed=settings.api_keys_file is not None,
+            nightly=not settings.handlers,
         )
     )
     await supervisor.until_one_ends()
@@ -154,12 +156,29 @@ def _url(settings: Settings) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{settings.api_port}"
 
 
-def welcome(url: str, address: str, ui_url: str | None, data_dir: Path | None, *, keyed: bool = False) -> str:
-    """What one reads when all is ready: where things are, and something to try."""
+def welcome(
+    url: str,
+    address: str,
+    ui_url: str | None,
+    data_dir: Path | None,
+    *,
+    keyed: bool = False,
+    nightly: bool = False,
+) -> str:
+    """What one reads when all is ready: where things are, and something to try; `nightly` when its handlers run."""
     ui = f"\n  Temporal Web UI   {ui_url}" if ui_url else ""
     key = ' -H "Authorization: Bearer $DUETIME_API_KEY"' if keyed else ""
     make_one = "\n(With a key in DUETIME_API_KEY; `python -m api.keys` makes one.)\n" if keyed else ""
     kept = f" Jobs are kept in {data_dir}." if data_dir else ""
+    pipeline = f"""
+A nightly pipeline over orders, once and then as often as you like, and how it went:
+
+  curl -s {url}/v1/pipelines{key} -H 'Content-Type: application/json' \\
+    -d @{NIGHTLY}
+
+  curl -s{key} '{url}/v1/pipelines'
+"""
+    pipeline = pipeline if nightly else ""
     return f"""
 Duetime is ready.
 
@@ -172,7 +191,7 @@ Greet the world in five seconds, then see what became of it:
     -d '{{"kind": "hello", "payload": {{"name": "world"}}, "delay": "5s"}}'
 
   curl -s{key} '{url}/v1/jobs?kind=hello'
-
+{pipeline}
 Ctrl-C stops everything.{kept}
 """
 

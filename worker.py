@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from temporalio.client import Client
 
 from activities.builtin import builtin_handlers
+from activities.schedules.waking import waking_schedules
 from duetime.connection import connect_patiently
 from duetime.contracts.duration import format_duration, parse_duration
 from duetime.contracts.job import Queue
@@ -131,6 +132,7 @@ async def serve(
     async with AsyncExitStack() as running:
         if not options.no_workflows:
             await running.enter_async_context(orchestrator(client))
+            await running.enter_async_context(waking_schedules(client))
         await running.enter_async_context(
             Worker(
                 client,

@@ -19,6 +19,7 @@ from api.fences import Fences
 from api.head import HeadAsGet
 from api.jobs.manager import Jobs
 from api.observe.requests import CountRequests
+from api.pipelines.manager import Pipelines
 from api.queues.manager import Queues
 from api.routes import (
     backlog,
@@ -34,9 +35,13 @@ from api.routes import (
     operations,
     preview,
     queues,
+    schedule_sets,
     why,
 )
 from api.routes import jobs as job_routes
+from api.routes import pipelines as pipeline_routes
+from api.routes import schedules as schedule_routes
+from api.schedules.manager import Schedules
 from api.security.door import Door
 from api.security.gate import Gate
 from api.security.lock import lock_of
@@ -63,17 +68,19 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
         # Lazy: the API starts while Temporal is away, says so in /readyz, and recovers by itself.
         connection = client or await connect(settings.temporal, lazy=True)
         app.state.client = connection
-        jobs = app.state.jobs = Jobs.over(
-            connection, f"http://localhost:{settings.ui_port}", strict_kinds=settings.strict_kinds
-        )
+        ui_url = f"http://localhost:{settings.ui_port}"
+        jobs = app.state.jobs = Jobs.over(connection, ui_url, strict_kinds=settings.strict_kinds)
+        pipelines = app.state.pipelines = Pipelines.over(connection, ui_url, jobs)
+        app.state.schedules = Schedules.over(connection, ui_url, jobs.check)
         app.state.queues = Queues.over(connection, jobs.known)
-        app.state.operations = Operations(connection, f"http://localhost:{settings.ui_port}")
+        app.state.operations = Operations(connection, ui_url)
         log.log(logging.WARNING if lock.is_for_strangers else logging.INFO, lock.describe())
         app.state.looking = asyncio.create_task(say_why_not(connection, settings.temporal))
         async with Fences(settings.ledger_address) as app.state.fences:
-            with when_told_to_stop(jobs.events.close):
+            with when_told_to_stop(jobs.events.close), when_told_to_stop(pipelines.events.close):
                 yield
             jobs.events.close()
+            pipelines.events.close()
         app.state.looking.cancel()
 
     app = FastAPI(
@@ -96,10 +103,13 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
     app.include_router(bulk.router)
     app.include_router(operations.router)
     app.include_router(events.router)
+    app.include_router(pipeline_routes.router)
+    app.include_router(schedule_routes.router)
     app.include_router(queues.router)
     app.include_router(backlog.router)
     app.include_router(why.router)
     app.include_router(preview.router)
+    app.include_router(schedule_sets.router)
     app.include_router(doctor.router)
     app.include_router(fences.router)
     app.include_router(health.router)

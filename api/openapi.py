@@ -13,6 +13,7 @@ from fastapi.routing import APIRoute
 from api.problems import PROBLEM_SCHEMAS, problem_responses
 from api.routes.bulk_examples import BULK_EXAMPLES
 from api.routes.examples import EXAMPLES
+from api.routes.pipeline_examples import PIPELINE_SCHEMA_EXAMPLES
 from api.routes.queue_examples import QUEUE_EXAMPLES
 from api.routes.schedule_examples import SCHEDULE_EXAMPLES
 from duetime.contracts.duration import format_duration, parse_duration
@@ -64,7 +65,14 @@ def completed(document: Schema) -> Schema:
     for name in _FOREIGN:
         schemas.pop(name, None)
     schemas.update(PROBLEM_SCHEMAS)
-    for name, examples in {**EXAMPLES, **QUEUE_EXAMPLES, **BULK_EXAMPLES, **SCHEDULE_EXAMPLES}.items():
+    every = {
+        **EXAMPLES,
+        **QUEUE_EXAMPLES,
+        **BULK_EXAMPLES,
+        **SCHEDULE_EXAMPLES,
+        **PIPELINE_SCHEMA_EXAMPLES,
+    }
+    for name, examples in every.items():
         if name in schemas:
             schemas[name]["examples"] = examples
     for schema in _inside(schemas):

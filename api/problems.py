@@ -174,6 +174,7 @@ _TITLES = {
     403: "Not allowed",
     404: "Unknown id",
     405: "Method not allowed",
+    406: "Not acceptable",
     408: "Too slow",
     409: "Conflict of state",
     412: "Stale token",

@@ -37,8 +37,10 @@ ALL = (
 )
 
 
-def of_job(spec: JobSpec, due_at: datetime) -> TypedSearchAttributes:
-    """The search attributes of a job."""
+def of_job(
+    spec: JobSpec, due_at: datetime, *, nominal_time: datetime | None = None, pipeline_id: str | None = None
+) -> TypedSearchAttributes:
+    """The search attributes of a job, and what made it."""
     found: list[SearchAttributePair[Any]] = [
         SearchAttributePair(KIND, spec.kind),
         SearchAttributePair(QUEUE, spec.queue),
@@ -48,4 +50,8 @@ def of_job(spec: JobSpec, due_at: datetime) -> TypedSearchAttributes:
         found.append(SearchAttributePair(TAGS, [index_tag(tag) for tag in dict.fromkeys(spec.tags)]))
     if spec.fairness_key:
         found.append(SearchAttributePair(FAIRNESS_KEY, spec.fairness_key))
+    if nominal_time:
+        found.append(SearchAttributePair(NOMINAL_TIME, nominal_time))
+    if pipeline_id:
+        found.append(SearchAttributePair(PIPELINE_ID, pipeline_id))
     return TypedSearchAttributes(found)

@@ -7,7 +7,7 @@ DuetimeError
 │   ├── Unauthorized      401: no key, or one that is not valid (any more)
 │   ├── Forbidden         403: the key is not for this
 │   ├── NotFound          404: nothing has this id
-│   ├── Conflict          409, 412: not in the state for this; `job` is the job as it is
+│   ├── Conflict          409, 412: not in the state for this; `job` or `pipeline` is that as it is
 │   │   ├── IdInUse       another job has the id
 │   │   └── WrongState    too late, too early, or another run
 │   ├── TooLarge          413, 414, 431: over a bound in bytes
@@ -22,7 +22,8 @@ DuetimeError
 │   ├── JobExpired
 │   └── JobWasSkipped
 ├── WaitTimeout           the job is not final yet: `job` (also a TimeoutError)
-└── OperationWaitTimeout  the operation is not over yet: `operation` (also a TimeoutError)
+├── OperationWaitTimeout  the operation is not over yet: `operation` (also a TimeoutError)
+└── PipelineWaitTimeout   the pipeline is not final yet: `pipeline` (also a TimeoutError)
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,6 +35,7 @@ from pydantic import ValidationError
 
 from duetime.contracts.explain import Fault, one_line
 from duetime.contracts.operations import OperationView
+from duetime.contracts.pipeline_view import PipelineView
 from duetime.contracts.problem import PROBLEM_TYPE, FaultView, ProblemView
 from duetime.contracts.states import State
 from duetime.contracts.view import AttemptView, ErrorView, JobView
@@ -94,6 +96,14 @@ class Conflict(ApiError):
         """The job as it is, where the API told."""
         try:
             return JobView.model_validate(self.problem.member("job"))
+        except ValidationError:
+            return None
+
+    @property
+    def pipeline(self) -> PipelineView | None:
+        """The pipeline as it is, when the call was about one."""
+        try:
+            return PipelineView.model_validate(self.problem.member("pipeline"))
         except ValidationError:
             return None
 
@@ -181,6 +191,17 @@ class WaitTimeout(DuetimeError, TimeoutError):
 
     def __str__(self) -> str:
         return f"the job {self.job.id!r} is not final yet but {self.job.state}"
+
+
+class PipelineWaitTimeout(DuetimeError, TimeoutError):
+    """The wait is over and the pipeline is not final; it goes on, and can be waited for again."""
+
+    def __init__(self, pipeline: PipelineView) -> None:
+        super().__init__(pipeline)
+        self.pipeline = pipeline
+
+    def __str__(self) -> str:
+        return f"the pipeline {self.pipeline.id!r} is not final yet but {self.pipeline.state}"
 
 
 class OperationWaitTimeout(DuetimeError, TimeoutError):

@@ -57,6 +57,7 @@ def dispatch(
 
 def _assignment(spec: JobSpec, carry: Carry, record: Record, due_at: datetime) -> Assignment:
     info = workflow.info()
+    told = info.typed_search_attributes
     return Assignment(
         id=info.workflow_id,
         run_id=info.run_id,
@@ -64,8 +65,9 @@ def _assignment(spec: JobSpec, carry: Carry, record: Record, due_at: datetime) -
         queue=spec.queue,
         idempotency_key=carry.idempotency_key or f"{info.workflow_id}:{info.first_execution_run_id}",
         due_at=due_at,
-        nominal_time=info.typed_search_attributes.get(attributes.NOMINAL_TIME),
-        schedule_id=info.typed_search_attributes.get(attributes.SCHEDULE_ID),
+        nominal_time=told.get(attributes.NOMINAL_TIME),
+        schedule_id=carry.schedule_id or told.get(attributes.SCHEDULE_ID),
+        pipeline_id=carry.pipeline_id,
         max_attempts=spec.retry.max_attempts,
         attempts_used=record.used,
         dispatch=str(carry.dispatches),

@@ -35,6 +35,8 @@ _LOOK = timedelta(hours=1)
 #: After an edit, until it is plain what the server started.
 _SETTLED = timedelta(seconds=2)
 _SOON = timedelta(seconds=15)
+#: The longest between two looks at a schedule whose queue has to empty before it is known what was missed.
+_LONGEST_WAIT = timedelta(minutes=1)
 #: Events of a history that make a fresh one worth while; every command is some.
 _EVENTS = 1_000
 
@@ -49,9 +51,11 @@ class ScheduleWorkflow:
         self._published: dict[str, Any] = {}
         self._lock = asyncio.Lock()
         self._check = False
-        self._dirty = False
+        self._dirty = self._book is not None and self._book.dirty
         self._next_look = workflow.now() + _LOOK * (0.5 + workflow.random().random() / 2)
-        self._again_at: datetime | None = None
+        self._waits = 0
+        #: Nothing is done before, by itself: something failed, or has to wait.
+        self._not_before = workflow.now()
         self._filling: asyncio.Task[None] | None = None
 
     @workflow.run
@@ -67,11 +71,15 @@ class ScheduleWorkflow:
 
     async def _live(self) -> None:
         self._fill()
+        due = self._due_at()
         with contextlib.suppress(TimeoutError):
-            await workflow.wait_condition(self._is_awake, timeout=self._until_next())
+            await workflow.wait_condition(
+                lambda: self._is_awake() or self._due_at() != due,
+                timeout=max(due - workflow.now(), timedelta(seconds=1)),
+            )
         if self._is_long() and not self._is_due():
             await self._start_over()
-        if self._lives:
+        if self._lives and self._is_due():
             await self._look_after()
 
     # -- commands -----------------------------------------------------------------------------------------
@@ -88,6 +96,8 @@ class ScheduleWorkflow:
                 await self._write(changes.created(put, workflow.now()))
                 return {"revision": 1, "created": True, "changed": True}
             if put.spec == there.spec and put.job == there.job:
+                if not (await server.look(there)).exists:
+                    await self._write(there)
                 return {"revision": there.revision, "created": False, "changed": False}
             there = await self._adopt(there)
             await self._write(changes.replaced(there, put, workflow.now()))
@@ -120,6 +130,7 @@ class ScheduleWorkflow:
                 backfill = wanted.backfill(pause, book.parsed.overlap, now, str(workflow.uuid4()))
                 book = changes.with_backfill(book, backfill)
             await self._write(book)
+            self._fill()
             return self._answer()
 
     @workflow.update(name="skip")
@@ -242,14 +253,16 @@ class ScheduleWorkflow:
 
     # -- by itself ----------------------------------------------------------------------------------------
 
-    def _due_times(self) -> list[datetime]:
+    def _due_at(self) -> datetime:
+        """When there is something to look after next."""
         book = self._here
         until = book.pause.until if book.pause else None
         edits = [at + _settling(book) for at in book.edits]
-        return [at for at in (until, book.renew_at, self._next_look, self._again_at, *edits) if at]
+        due = min(at for at in (until, book.renew_at, self._next_look, book.look_at, *edits) if at)
+        return max(workflow.now() if self._check or self._dirty else due, self._not_before)
 
     def _is_due(self) -> bool:
-        return self._check or self._dirty or min(self._due_times()) <= workflow.now()
+        return self._due_at() <= workflow.now()
 
     def _is_long(self) -> bool:
         info = workflow.info()
@@ -258,29 +271,36 @@ class ScheduleWorkflow:
     def _is_awake(self) -> bool:
         return self._here.deleted or self._is_due() or self._is_long()
 
-    def _until_next(self) -> timedelta:
-        return max(min(self._due_times()) - workflow.now(), timedelta(seconds=1))
-
     async def _start_over(self) -> None:
         await workflow.wait_condition(workflow.all_handlers_finished)
         if self._lives:
-            workflow.continue_as_new(self._here.compact(), memo=dict(workflow.memo()))
+            look_at = self._not_before if self._check or self._dirty else self._here.look_at
+            book = self._here.model_copy(update={"dirty": self._dirty, "look_at": look_at})
+            workflow.continue_as_new(book.compact(), memo=dict(workflow.memo()))
 
     async def _look_after(self) -> None:
         """Whatever is due. What fails is tried again soon: nobody waits for it."""
         now, self._check = workflow.now(), False
-        self._next_look, self._again_at = now + _LOOK, None
+        self._next_look = now + _LOOK
+        self._keep(self._here.model_copy(update={"look_at": None}))
         try:
             await self._mend(now)
-            for edit in [at for at in self._here.edits if at + _settling(self._here) <= now]:
-                await self._make_up((await server.judge(self._here, edit))["times"])
-                self._keep(
-                    self._here.model_copy(update={"edits": [e for e in self._here.edits if e != edit]})
-                )
+            await self._restore(now)
             await self._catch_up()
         except ActivityError as error:
             workflow.logger.warning("the schedule cannot be looked after now: %s", error.cause)
-            self._again_at = workflow.now() + _SOON
+            self._check, self._not_before = True, workflow.now() + _SOON
+
+    async def _restore(self, now: datetime) -> None:
+        """Runs the times that an edit took from the server."""
+        for edit in [at for at in self._here.edits if at + _settling(self._here) <= now]:
+            told = await server.judge(self._here, edit)
+            if told["wait"]:
+                self._not_before = workflow.now() + _SETTLED
+                return
+            await self._make_up(told["times"])
+            left = [other for other in self._here.edits if other != edit]
+            self._keep(self._here.model_copy(update={"edits": left}))
 
     async def _mend(self, now: datetime) -> None:
         """Adopts what the server did, and writes its schedule again when time has made that necessary."""
@@ -306,12 +326,16 @@ class ScheduleWorkflow:
             return
         told = await server.judge(book)
         await self._make_up(told["times"])
-        news: dict[str, Any] = {"missed_seen": told["missed"]}
-        if "judged_until" in told:
-            news["judged_until"] = told["judged_until"]
-        self._keep(Book.model_validate(self._here.compact() | news))
+        looked_at, until = parse_instant(told["looked_at"]), parse_instant(told["judged_until"])
         if told["more"] or told["wait"]:
-            self._again_at = workflow.now() + _SOON
+            self._waits = self._waits + 1 if told["wait"] else 0
+            pause = min(timedelta(seconds=2 ** min(self._waits, 6)), _LONGEST_WAIT)
+            news = {"judged_until": until, "look_at": workflow.now() + pause}
+            self._keep(self._here.model_copy(update=news))
+            return
+        self._waits = 0
+        settles = timedelta(seconds=told["settles"])
+        self._keep(changes.judged(self._here, until, told["missed"], looked_at, settles))
 
     async def _make_up(self, times: list[str]) -> None:
         for portion in server.portions(times):

@@ -31,6 +31,7 @@ async def apply(book: Book) -> tuple[Book, bool]:
             "renew_at": parse_instant(told["renew_at"]) if told["renew_at"] else None,
             "exact_until": parse_instant(told["exact_until"]) if told["exact_until"] else None,
             "zones_version": told["zones_version"],
+            "server_window": told["window"],
         }
     )
     return applied, bool(told["near"])
@@ -90,7 +91,7 @@ async def backfill(book: Book, wanted: Backfill) -> dict[str, Any]:
         names.BACKFILL,
         args=[book.compact(), wanted.model_dump(mode="json")],
         start_to_close_timeout=timedelta(days=365),
-        heartbeat_timeout=timedelta(seconds=20),
+        heartbeat_timeout=timedelta(seconds=10),
         retry_policy=_PATIENT,
         summary=f"backfill {wanted.id}",
     )

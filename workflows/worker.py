@@ -9,6 +9,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from activities.bulk.canaries import CanaryWatch
 from activities.bulk.freezing import Freezer
 from activities.bulk.turns import TurnTaker
+from activities.endings import Endings
 from activities.execution_time import ExecutionTime
 from activities.last_record import LastRecord
 from activities.limit_places import LimitPlaces
@@ -20,13 +21,23 @@ from duetime.runtime.draining import let_polls_return
 from duetime.runtime.poller import Poller
 from workflows.bulk import BulkOperation
 from workflows.bulk_set import BulkSet
+from workflows.fan_out import FanOutWorkflow
 from workflows.job import JobWorkflow
 from workflows.limit import ConcurrencyLimit
+from workflows.pipeline import PipelineWorkflow
 from workflows.queue_limits import watching
 from workflows.schedule import ScheduleWorkflow
 
 #: The job workflow is dynamic: it also answers, readably, for types that do not exist.
-WORKFLOWS: list[type] = [JobWorkflow, ConcurrencyLimit, BulkOperation, BulkSet, ScheduleWorkflow]
+WORKFLOWS: list[type] = [
+    JobWorkflow,
+    ConcurrencyLimit,
+    BulkOperation,
+    BulkSet,
+    ScheduleWorkflow,
+    PipelineWorkflow,
+    FanOutWorkflow,
+]
 
 
 class Orchestrator(Poller):
@@ -45,6 +56,7 @@ def orchestrator(client: Client, **options: Any) -> Worker:
     """
     let_polls_return()
     places = LimitPlaces(client)
+    endings = Endings(client)
     ours: dict[str, Any] = {
         "task_queue": ORCHESTRATION_QUEUE,
         "workflows": WORKFLOWS,
@@ -57,6 +69,9 @@ def orchestrator(client: Client, **options: Any) -> Worker:
             places.leave,
             places.grant,
             places.look,
+            endings.results,
+            endings.last_run,
+            endings.items_ending,
             ExecutionTime(client).read,
             Freezer(client).freeze,
             TurnTaker(client).take,

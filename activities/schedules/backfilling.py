@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import islice
 from typing import Any
 
@@ -23,7 +23,7 @@ from duetime.schedules.native import made_by
 AT_ONCE, BATCH = 10, 100
 #: Behind everything that is due now.
 PRIORITY = 5
-_HEARTBEAT = 5.0
+_HEARTBEAT = 2.0
 
 
 class Backfilling:
@@ -100,6 +100,3 @@ async def _heartbeats() -> AsyncIterator[None]:
         yield
     finally:
         beating.cancel()
-
-
-HEARTBEAT_TIMEOUT = timedelta(seconds=4 * _HEARTBEAT)

@@ -12,12 +12,10 @@ from activities.schedules.runs import runs_between
 from activities.schedules.server import look, trigger_all
 from duetime.contracts.instants import format_instant, parse_instant
 from duetime.contracts.schedule_book import Book, Server
-from duetime.cron.reading import read_fields
-from duetime.schedules.grace import grace_of
-from duetime.schedules.missed import judge, judge_edit, reach_of_edit
+from duetime.schedules.missed import judge, judge_edit, reach_of_edit, settled_until
 
 #: Seconds that the scheduler may take to come to the present after downtime, and between two looks.
-_PATIENCE, _PAUSE = 30.0, 0.5
+_PATIENCE, _PAUSE = 5.0, 0.5
 
 
 class CatchingUp:
@@ -28,37 +26,43 @@ class CatchingUp:
 
     @activity.defn(name=JUDGE)
     async def judge(self, book: dict[str, Any], edited_at: str | None = None) -> dict[str, Any]:
-        """`{"times", "judged_until", "missed", "more", "wait"}`: what is to be made up, and up to where that is all.
+        """`{"times", "judged_until", "looked_at", "missed", "settles", "more", "wait"}`.
 
-        `wait` says that the server has still to come to what it will start. With `edited_at` only the times that this
-        edit took from the server.
+        What is to be made up, and up to where that is all: `settles` seconds from now it is known of the present too.
+        `missed` is the server's own count. `wait` says that the server has still to come to what it will start. With
+        `edited_at` only the times that this edit took from the server.
         """
         kept = Book.model_validate(book)
         spec = kept.parsed
-        server = await self._present(kept.id)
+        server, is_present = await self._present(kept.id)
         now = datetime.now(UTC)
-        unchanged = {"times": [], "missed": server.missed, "more": False, "wait": False}
+        told = {
+            "times": [],
+            "judged_until": format_instant(kept.judged_until),
+            "looked_at": format_instant(now),
+            "missed": server.missed,
+            "settles": 0.0,
+            "more": False,
+            "wait": False,
+        }
         if not server.exists or server.paused:
-            return unchanged | {"judged_until": format_instant(now)}
+            return told | {"judged_until": format_instant(now)}
+        if server.queued > (spec.overlap == "queue_one"):
+            return told | {"wait": True}
         if edited_at is not None:
             edit = parse_instant(edited_at)
             runs = await runs_between(self._client, kept.id, reach_of_edit(kept, spec, edit), now)
-            times = judge_edit(kept, spec, edit, runs)
-            return unchanged | {"times": [format_instant(at) for at in times], "missed": kept.missed_seen}
-        if server.queued > (spec.overlap == "queue_one"):
-            return unchanged | {"missed": kept.missed_seen, "wait": True}
-        grace = grace_of(spec, read_fields(spec, kept.id), now)
+            return told | {"times": [format_instant(at) for at in judge_edit(kept, spec, edit, runs)]}
+        horizon = settled_until(kept, spec, now, is_present=is_present)
+        told["settles"] = (now - horizon).total_seconds()
+        if server.missed == kept.missed_seen:
+            return told | {"judged_until": format_instant(max(horizon, kept.judged_until))}
         since = max(kept.judged_until, now - spec.catch_up.window)
-        wanted = server.missed != kept.missed_seen
-        runs = await runs_between(self._client, kept.id, since, now) if wanted else []
-        judgement = judge(kept, spec, grace, now, runs)
-        times = judgement.times if wanted else []
-        return {
-            "times": [format_instant(at) for at in times],
+        judgement = judge(kept, spec, horizon, now, await runs_between(self._client, kept.id, since, now))
+        return told | {
+            "times": [format_instant(at) for at in judgement.times],
             "judged_until": format_instant(judgement.judged_until),
-            "missed": kept.missed_seen if judgement.more and wanted else server.missed,
-            "more": judgement.more and wanted,
-            "wait": False,
+            "more": judgement.more,
         }
 
     @activity.defn(name=MAKE_UP)
@@ -71,13 +75,15 @@ class CatchingUp:
         request_id = f"{info.workflow_run_id}-{info.activity_id}"
         await trigger_all(self._client, kept.id, [parse_instant(at) for at in times], overlap, request_id)
 
-    async def _present(self, schedule_id: str) -> Server:
-        """The server's schedule once it has come to the present: what it has not started by then it never will."""
+    async def _present(self, schedule_id: str) -> tuple[Server, bool]:
+        """The server's schedule, and whether it is known to have come to the present after downtime: what it has not
+        started by then it never will. Where all was missed it goes on to tell of times in the past."""
         until = asyncio.get_running_loop().time() + _PATIENCE
         while True:
+            now = datetime.now(UTC)
             server = await look(self._client, schedule_id)
-            now = datetime.now(UTC) - timedelta(seconds=1)
-            if not server.next or server.next[0] > now or asyncio.get_running_loop().time() > until:
-                return server
+            is_present = not server.next or server.next[0] > now - timedelta(seconds=1)
+            if is_present or asyncio.get_running_loop().time() > until:
+                return server, is_present
             activity.heartbeat()
             await asyncio.sleep(_PAUSE)

@@ -40,9 +40,10 @@ class Keeping:
 
     @activity.defn(name=APPLY)
     async def apply(self, book: dict[str, Any]) -> dict[str, Any]:
-        """Makes the server's schedule what the book says: `{"renew_at", "exact_until", "zones_version", "near"}`.
+        """Makes the server's schedule what the book says.
 
-        `near` tells of times just before this write, which the server starts no more.
+        `{"renew_at", "exact_until", "zones_version", "window", "near"}`: `window` is the server's catch-up window in
+        seconds; `near` tells of times just before this write, which the server starts no more.
         """
         wanted = Book.model_validate(book)
         now = datetime.now(UTC)
@@ -65,6 +66,7 @@ class Keeping:
             "renew_at": compiled.renew_at.isoformat() if compiled.renew_at else None,
             "exact_until": compiled.exact_until.isoformat() if compiled.exact_until else None,
             "zones_version": compiled.zones_version,
+            "window": native.window.total_seconds(),
             "near": bool(near),
         }
 

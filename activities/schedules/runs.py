@@ -1,6 +1,6 @@
 """The runs of a schedule, from the search index: a moment behind, and for as long as the server remembers them."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 
@@ -10,6 +10,7 @@ from duetime.contracts.job import JOB
 from duetime.contracts.states import State
 from duetime.schedules.missed import Run
 
+_SECOND = timedelta(seconds=1)
 _STATES = {
     WorkflowExecutionStatus.COMPLETED: State.SUCCEEDED,
     WorkflowExecutionStatus.FAILED: State.FAILED,
@@ -29,7 +30,8 @@ def of_schedule(schedule_id: str) -> str:
 
 async def runs_between(client: Client, schedule_id: str, since: datetime, until: datetime) -> list[Run]:
     """Runs of nominal times in the span, and those that were open in it."""
-    first, last = f"'{format_instant(since)}'", f"'{format_instant(until)}'"
+    # A second more: SQLite compares instants as text, of which the same one has more than one.
+    first, last = f"'{format_instant(since - _SECOND)}'", f"'{format_instant(until + _SECOND)}'"
     nominal = attributes.NOMINAL_TIME.name
     query = (
         f"{of_schedule(schedule_id)} AND (({nominal} >= {first} AND {nominal} <= {last}) OR"

@@ -29,7 +29,7 @@ from duetime.jobs.state import state_of
 
 _WHO = "duetime-api"
 #: Seconds left to answer with, when no orchestrator answered.
-_MARGIN = 0.3
+MARGIN = 0.3
 
 
 class Controller:
@@ -98,12 +98,12 @@ class Controller:
         """Asks the workflow; it must answer in time, which takes an orchestration worker that lives."""
         handle = self._handle(facts)
         try:
-            async with asyncio.timeout(time_left() - _MARGIN):
+            async with asyncio.timeout(time_left() - MARGIN):
                 await handle.execute_update(name, args=list(arguments))
         except WorkflowUpdateFailedError:
             raise _too_late(await self._reader.job(facts.id), "has moved on meanwhile") from None
         except (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError):
-            raise _no_orchestrator() from None
+            raise no_orchestrator() from None
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
                 raise _too_late(await self._reader.job(facts.id), "has ended meanwhile") from None
@@ -170,9 +170,11 @@ def _too_late(job: JobView, what: str) -> Problem:
     )
 
 
-def _no_orchestrator() -> Problem:
+def no_orchestrator(way_out: str = "") -> Problem:
+    """`503`: this takes a worker for the workflows. `way_out` is what works without."""
     return unavailable(
-        "no worker answers on the queue of the workflows; start one (`python worker.py`) and repeat the call",
+        "no worker answers on the queue of the workflows; start one (`python worker.py`) and repeat the call"
+        f"{way_out}",
         "no_orchestrator",
         retry_after=5,
     )

@@ -17,7 +17,7 @@ from duetime.contracts.job import JobId, Kind, Queue, Tag
 from duetime.contracts.states import FINAL, OPEN, State
 
 
-def _split(values: Any) -> Any:
+def split_states(values: Any) -> Any:
     """States come comma-separated, as a repeated parameter, or both."""
     if isinstance(values, list) and all(isinstance(value, str) for value in values):
         return [name.strip() for value in values for name in value.split(",")]
@@ -29,7 +29,7 @@ def _instant(value: Any) -> Any:
     return parse_instant(re.sub(r" (\d\d:\d\d)$", r"+\1", value)) if isinstance(value, str) else value
 
 
-def _some(states: list[State]) -> list[State]:
+def some_states(states: list[State]) -> list[State]:
     return sorted(set(states))
 
 
@@ -41,7 +41,7 @@ class JobFilter(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    state: Annotated[list[State], BeforeValidator(_split), AfterValidator(_some)] = Field(
+    state: Annotated[list[State], BeforeValidator(split_states), AfterValidator(some_states)] = Field(
         [], description="any of these states: comma-separated, or given more than once"
     )
     kind: Kind | None = Field(None, description="of this kind")

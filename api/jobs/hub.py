@@ -1,4 +1,4 @@
-"""Listeners of jobs: one poll for each job, however many listen to it here.
+"""Listeners of jobs, and of what is made of jobs: one poll for each, however many listen to it here.
 
 A listener is woken when there is news and takes the job as it is by then, so that a slow one skips what has passed
 meanwhile, and nothing piles up for it.
@@ -6,8 +6,10 @@ meanwhile, and nothing piles up for it.
 
 import asyncio
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from temporalio.service import RPCError
 
@@ -33,23 +35,38 @@ class Pace:
     jobs: int = 200
 
 
+class News(Protocol):
+    """What is listened to, as it was read at one time."""
+
+    @property
+    def id(self) -> str:
+        """The same for readings between which there is nothing to tell."""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing more will come."""
+
+    def since(self, seen: str | None) -> bytes | None:
+        """The event for whoever saw the event `seen` last; `None` when there is no news."""
+
+
 class Watch:
     """The poll of one job. It ends with the job, or when nobody listens."""
 
-    def __init__(self, read: Callable[[], Awaitable[Moment]], poll: float) -> None:
+    def __init__(self, read: Callable[[], Awaitable[News]], poll: float) -> None:
         self._read = read
         self._poll = poll
         self.listeners = 0
         #: Whether nothing more will come.
         self.is_over = False
         self.news = asyncio.Event()
-        self._moment: Moment | None = None
-        self._first: asyncio.Future[Moment] = asyncio.get_running_loop().create_future()
+        self._moment: News | None = None
+        self._first: asyncio.Future[News] = asyncio.get_running_loop().create_future()
         self._first.add_done_callback(lambda first: first.cancelled() or first.exception())
         self._task = asyncio.create_task(self._run())
 
     @property
-    def moment(self) -> Moment:
+    def moment(self) -> News:
         """The job as it was read last."""
         assert self._moment is not None
         return self._moment
@@ -95,7 +112,7 @@ class Watch:
         self._tell(moment)
         return moment.is_final
 
-    def _tell(self, moment: Moment) -> None:
+    def _tell(self, moment: News) -> None:
         is_news = self._moment is not None and self._moment.id != moment.id
         self._moment = moment
         if not self._first.done():
@@ -106,13 +123,13 @@ class Watch:
 
 
 class Listener:
-    """One who listens. Must be closed."""
+    """One who listens, as long as `sees` says that they may see what was read. Must be closed."""
 
     def __init__(
-        self, watch: Watch, keep_alive: float, leave: Callable[[], None], caller: Caller = ANYBODY
+        self, watch: Watch, keep_alive: float, leave: Callable[[], None], sees: Callable[[News], bool]
     ) -> None:
         self._watch = watch
-        self._caller = caller
+        self._sees = sees
         self._keep_alive = keep_alive
         self._leave = leave
         self._is_closed = False
@@ -121,9 +138,6 @@ class Listener:
     def sees(self) -> bool:
         """Whether the caller may see the job, as it was read last."""
         return self._sees(self._watch.moment)
-
-    def _sees(self, moment: Moment) -> bool:
-        return self._caller.may_see(moment.job.kind, moment.job.queue)
 
     def has_seen_the_end(self, seen: str | None) -> bool:
         moment = self._watch.moment
@@ -155,11 +169,13 @@ class Listener:
             self._leave()
 
 
-class Hub:
-    """All who listen at one API instance."""
+class Board(ABC):
+    """All who listen to things of one sort at one API instance."""
 
-    def __init__(self, reader: Reader, pace: Pace | None = None) -> None:
-        self._reader = reader
+    #: What is listened to.
+    what: str
+
+    def __init__(self, pace: Pace | None = None) -> None:
         self._pace = pace or Pace()
         self._watches: dict[str, Watch] = {}
         self._listeners = 0
@@ -170,7 +186,7 @@ class Hub:
         """Whether nobody listens, and nothing is polled."""
         return not self._watches and not self._listeners
 
-    async def listen(self, job_id: str, caller: Caller = ANYBODY) -> Listener:
+    async def listen(self, key: str, caller: Caller = ANYBODY) -> Listener:
         """A listener, once the job has been read; a problem when that cannot be, or when too many listen here.
 
         What `caller` may not see is unknown.
@@ -179,14 +195,19 @@ class Hub:
             raise unavailable("this instance stops; come back", "stopping")
         if self._listeners >= self._pace.listeners:
             raise _full(f"{self._pace.listeners:,} streams are open")
-        watch = self._watch(job_id)
+        watch = self._watch(key)
         watch.listeners += 1
         self._listeners += 1
-        listener = Listener(watch, self._pace.keep_alive, lambda: self._leave(job_id, watch), caller)
+        listener = Listener(
+            watch,
+            self._pace.keep_alive,
+            lambda: self._leave(key, watch),
+            lambda news: self._shows(news, caller),
+        )
         try:
             await watch.first()
             if not listener.sees:
-                raise no_such_job(job_id)
+                raise self._unknown(key)
         except BaseException:
             listener.close()
             raise
@@ -198,30 +219,62 @@ class Hub:
         for watch in self._watches.values():
             watch.stop()
 
-    def _watch(self, job_id: str) -> Watch:
-        watch = self._watches.get(job_id)
+    def _watch(self, key: str) -> Watch:
+        watch = self._watches.get(key)
         if watch is None or watch.is_over:
             if len(self._watches) >= self._pace.jobs:
-                raise _full(f"{self._pace.jobs:,} jobs are listened to")
-            watch = self._watches[job_id] = Watch(lambda: self._read(job_id), self._pace.poll)
+                raise _full(f"{self._pace.jobs:,} {self.what} are listened to")
+            watch = self._watches[key] = Watch(lambda: self._read_in_time(key), self._pace.poll)
         return watch
 
-    async def _read(self, job_id: str) -> Moment:
+    async def _read_in_time(self, key: str) -> News:
         try:
-            return Moment(await answer_in_time(self._reader.job(job_id)))
+            return await answer_in_time(self._read(key))
         except RPCError as error:
             raise from_rpc(error) from None
 
-    def _leave(self, job_id: str, watch: Watch) -> None:
+    @abstractmethod
+    async def _read(self, key: str) -> News:
+        """What there is under this id now; a problem when nothing is."""
+
+    @abstractmethod
+    def _shows(self, news: News, caller: Caller) -> bool:
+        """Whether `caller` may see what was read."""
+
+    @abstractmethod
+    def _unknown(self, key: str) -> Problem:
+        """What is said of an id that the caller does not know."""
+
+    def _leave(self, key: str, watch: Watch) -> None:
         self._listeners -= 1
         watch.listeners -= 1
         if watch.listeners == 0:
             watch.stop()
-            if self._watches.get(job_id) is watch:
-                del self._watches[job_id]
+            if self._watches.get(key) is watch:
+                del self._watches[key]
+
+
+class Hub(Board):
+    """All who listen to jobs at one API instance."""
+
+    what = "jobs"
+
+    def __init__(self, reader: Reader, pace: Pace | None = None) -> None:
+        super().__init__(pace)
+        self._reader = reader
+
+    async def _read(self, key: str) -> News:
+        return Moment(await self._reader.job(key))
+
+    def _shows(self, news: News, caller: Caller) -> bool:
+        assert isinstance(news, Moment)
+        return caller.may_see(news.job.kind, news.job.queue)
+
+    def _unknown(self, key: str) -> Problem:
+        return no_such_job(key)
 
 
 def _full(what: str) -> Problem:
     return unavailable(
-        f"{what} at this instance: poll the job, or try again later", "too_many_listeners", retry_after=10
+        f"{what} at this instance: poll instead, or try again later", "too_many_listeners", retry_after=10
     )

@@ -7,13 +7,12 @@ hashes of key and body are in its memo, so a key lives exactly as long as its jo
 import hashlib
 import json
 from enum import Enum, auto
-from typing import Any
+from typing import Any, Protocol
 
 from fastapi import Request
 
 from api.problems import Problem, invalid
 from duetime.contracts import limits
-from duetime.jobs.facts import Facts
 
 
 class Match(Enum):
@@ -55,7 +54,15 @@ def _hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def match(facts: Facts, wanted: dict[str, str]) -> Match:
+class Keyed(Protocol):
+    """What was made under a key, perhaps."""
+
+    @property
+    def key_hashes(self) -> dict[str, str]:
+        """What is kept of the key and its body."""
+
+
+def match(facts: Keyed, wanted: dict[str, str]) -> Match:
     if facts.key_hashes.get("key") != wanted["key"]:
         return Match.OTHER_KEY
     return Match.SAME if facts.key_hashes.get("body") == wanted["body"] else Match.OTHER_BODY

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -44,6 +44,7 @@ class Row:
     schedule_id: str | None = None
     nominal_time: datetime | None = None
     pipeline_id: str | None = None
+    memo: Mapping[str, Payload] = field(default_factory=dict)
 
     @property
     def is_open(self) -> bool:
@@ -132,6 +133,7 @@ def _row(info: WorkflowExecutionInfo) -> Row:
         schedule_id=_text(found, attributes.SCHEDULE_ID),
         nominal_time=parse_instant(nominal) if nominal else None,
         pipeline_id=_text(found, attributes.PIPELINE_ID),
+        memo=dict(info.memo.fields),
     )
 
 

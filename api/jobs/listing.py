@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
+from api.jobs import query
 from api.jobs.cursor import Cursor, Part, read, write
 from api.jobs.filters import JobFilter
 from api.jobs.index import Index, Row
@@ -90,7 +91,7 @@ class Lister:
 
     async def _fill(self, page: _Page, at: Cursor | None) -> Cursor | None:
         """Puts jobs on the page; where the list goes on, `None` at its end."""
-        walk = Walk(self._index, page.wanted)
+        walk = Walk(self._index, page.wanted, query.jobs(page.wanted))
         while True:
             chunk = await walk.chunk(at, page.stride(at))
             seen = await self._see(page, chunk.rows, chunk.begin)

@@ -34,6 +34,8 @@ class Jobs:
     errors: ErrorCounting
     batches: BatchSubmitter
     events: Hub
+    check: KindCheck
+    ui_url: str
     key_lifetime: str = (
         "as long as the job is retained after its end (the retention of the Temporal namespace)"
     )
@@ -54,6 +56,8 @@ class Jobs:
             ErrorCounting(client),
             BatchSubmitter(submitter),
             Hub(reader),
+            check,
+            ui_url,
         )
 
     def seen_by(self, caller: Caller) -> "Jobs":

@@ -23,6 +23,21 @@ def no_such_job(job_id: str) -> Problem:
     return unknown(f"no job has the id {job_id[:250]!r}")
 
 
+async def until_closed(client: Client, workflow_id: str, run_id: str) -> None:
+    """Returns when this run has closed; a continued one is waited for in its next run."""
+    while True:
+        handle = client.get_workflow_handle(workflow_id, run_id=run_id)
+        events = handle.fetch_history_events(
+            wait_new_event=True, event_filter_type=WorkflowHistoryEventFilterType.CLOSE_EVENT
+        )
+        following = ""
+        async for event in events:
+            following = event.workflow_execution_continued_as_new_event_attributes.new_execution_run_id
+        if not following:
+            return
+        run_id = following
+
+
 class Reader:
     """Reads jobs from their executions, never from the search index. What `caller` may not see is unknown."""
 
@@ -94,22 +109,8 @@ class Reader:
             try:
                 async with asyncio.timeout(wait.total_seconds()):
                     while facts.is_open:
-                        await self._closing(facts)
+                        await until_closed(self._client, facts.id, facts.run_id)
                         facts = await self.facts(job_id)
             except TimeoutError:
                 facts = await self.facts(job_id)
         return state_of(facts, datetime.now(UTC)) in FINAL, self.view(facts)
-
-    async def _closing(self, facts: Facts) -> None:
-        """Returns when this run has closed; a continued one is waited for in its next run."""
-        handle = self._client.get_workflow_handle(facts.id, run_id=facts.run_id)
-        while True:
-            events = handle.fetch_history_events(
-                wait_new_event=True, event_filter_type=WorkflowHistoryEventFilterType.CLOSE_EVENT
-            )
-            following = ""
-            async for event in events:
-                following = event.workflow_execution_continued_as_new_event_attributes.new_execution_run_id
-            if not following:
-                return
-            handle = self._client.get_workflow_handle(facts.id, run_id=following)

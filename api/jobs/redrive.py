@@ -1,5 +1,7 @@
 """Redrive on demand: what `duetime.jobs.redrive` does, answered with the job as it is then."""
 
+from urllib.parse import quote
+
 from temporalio.client import Client
 
 from api.jobs.reading import Reader
@@ -34,10 +36,8 @@ class Redriver:
 
 
 def _refused(job: JobView, why: str) -> Problem:
-    return Problem(
-        409,
-        "wrong-state",
-        "Not in this state",
-        why,
-        extra={"state": job.state, "job": job.model_dump(mode="json")},
-    )
+    extra = {"state": job.state, "job": job.model_dump(mode="json")}
+    if job.pipeline_id is not None:
+        extra["pipeline_id"] = job.pipeline_id
+        why = f"{why} (POST /v1/pipelines/{quote(job.pipeline_id, safe=':~')}:retry)"
+    return Problem(409, "wrong-state", "Not in this state", why, extra=extra)

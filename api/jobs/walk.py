@@ -8,12 +8,13 @@ that one which ends between the two looks is in both, and is told once; the fini
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from statistics import median_high
+from typing import Protocol
 
 from api.jobs import query
 from api.jobs.cursor import Cursor, Key, Part, key_of
-from api.jobs.filters import JobFilter
 from api.jobs.index import MOST, Index, Row
 from duetime.contracts.instants import EPOCH
+from duetime.contracts.states import State
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
 #: Answers of `MOST` rows that are read of what has ended since, before a shorter span of the list is taken.
@@ -35,13 +36,25 @@ class Chunk:
         return replace(self.begin, part=part, last=key_of(self.rows[position]))
 
 
-class Walk:
-    """Reads one list, chunk by chunk."""
+class Wanted(Protocol):
+    """The states that a list is about."""
 
-    def __init__(self, index: Index, wanted: JobFilter) -> None:
+    @property
+    def open_states(self) -> frozenset[State]:
+        """The states wanted of what is open."""
+
+    @property
+    def final_states(self) -> frozenset[State]:
+        """The states wanted of what is finished."""
+
+
+class Walk:
+    """Reads one list, chunk by chunk: of what the query `among` holds, that in the states that are wanted."""
+
+    def __init__(self, index: Index, wanted: Wanted, among: str) -> None:
         self._index = index
         self._wanted = wanted
-        self._jobs = query.jobs(wanted)
+        self._jobs = among
 
     async def chunk(self, at: Cursor | None, size: int) -> Chunk:
         """The next rows, about `size` of them; fewer, even none, only where a part ends."""

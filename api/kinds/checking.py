@@ -1,14 +1,17 @@
 """What the registry means for a submission: defaults of the kind, its payload checked, and warnings."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Generic
 
 from api.kinds.dispensable import Dispensable
 from api.kinds.known import Known
 from api.kinds.pollers import Pollers
 from api.problems import invalid, unavailable
 from api.security.caller import Caller
+from duetime.contracts.explain import Fault
 from duetime.contracts.job import JobSpec
-from duetime.contracts.kinds import KindEntry, with_defaults
+from duetime.contracts.kinds import KindEntry, Spec, with_defaults
 from duetime.contracts.requests import Submission
 from duetime.payloads import payload_faults
 
@@ -16,6 +19,15 @@ _UNREAD = "the registry of kinds cannot be read now"
 
 #: Queues that are told by name.
 _TOLD = 5
+
+
+@dataclass(frozen=True)
+class Judged(Generic[Spec]):
+    """A job with its kind's defaults, what is wrong with it, and what to warn of."""
+
+    job: Spec
+    faults: list[Fault] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
 
 class KindCheck:
@@ -35,13 +47,24 @@ class KindCheck:
         A job is kept whether or not its kind can be looked up; only a strict API refuses one (`503`) that it can
         neither find nor remember.
         """
-        job, warnings = submission.job(), []
+        return await self.check_job(submission.job(), caller)
+
+    async def check_job(self, job: JobSpec, caller: Caller) -> tuple[JobSpec, list[str]]:
+        """The same for a job that is not submitted now."""
+        judged = await self.judge(job, caller)
+        if judged.faults:
+            raise invalid(judged.faults)
+        return judged.job, judged.warnings
+
+    async def judge(self, job: Spec, caller: Caller) -> Judged[Spec]:
+        """The same for a job alone, with its faults told and not raised."""
+        faults: list[Fault] = []
+        warnings: list[str] = []
         known = await self._registry.ask(lambda: self._known.kind(job.kind, job.queue))
         entries = _seen(self._known.remembered(job.kind) if known is None else known, caller)
         entry = entries.get(job.queue) or next(iter(entries.values()), None)
         if entry is not None:
-            if faults := payload_faults(entry, job.payload):
-                raise invalid(faults)
+            faults += payload_faults(entry, job.payload)
             job = with_defaults(job, entry.defaults)
             if known is None:
                 warnings.append(
@@ -57,11 +80,11 @@ class KindCheck:
         else:
             message = f"no worker ever announced the kind {job.kind!r}"
             if self._strict:
-                raise invalid([{"pointer": "/kind", "message": message}])
+                faults.append({"pointer": "/kind", "message": message})
             warnings.append(f"{message}: the job waits until one does")
-        if await self._polling.ask(lambda: self._pollers.live(job.queue)) is False:
+        if not faults and await self._polling.ask(lambda: self._pollers.live(job.queue)) is False:
             warnings.append(f"no worker polls the queue {job.queue!r} (no_active_workers)")
-        return job, warnings
+        return Judged(job, faults, warnings)
 
 
 def _seen(entries: Mapping[str, KindEntry], caller: Caller) -> dict[str, KindEntry]:

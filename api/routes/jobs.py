@@ -48,10 +48,10 @@ IdempotencyKey = Annotated[
         },
     ),
 ]
-_LONGEST_WAIT = timedelta(seconds=60)
+LONGEST_WAIT = timedelta(seconds=60)
 
 
-def _headers(**described: str) -> dict[str, Any]:
+def headers_told(**described: str) -> dict[str, Any]:
     """OpenAPI entries for headers of an answer, `_` in their names standing for `-`."""
     return {
         name.replace("_", "-"): {"description": description, "schema": {"type": "string"}}
@@ -73,9 +73,9 @@ _REPLAYED = {"Idempotency_Replayed": "`true` when the key brought back a job tha
         200: {
             "model": JobView,
             "description": "The job that is there: the same key and body, or `on_conflict: return`",
-            "headers": _headers(**_LOCATION, **_KEPT, **_REPLAYED),
+            "headers": headers_told(**_LOCATION, **_KEPT, **_REPLAYED),
         },
-        201: {"description": "Accepted: the job is durable", "headers": _headers(**_LOCATION, **_KEPT)},
+        201: {"description": "Accepted: the job is durable", "headers": headers_told(**_LOCATION, **_KEPT)},
         **problem_responses(409),
     },
 )
@@ -121,7 +121,7 @@ async def read(job_id: Id, jobs: Manager) -> JobView:
 )
 @needs(Scope.READ, holds=True)
 async def result(job_id: Id, jobs: Manager, response: Response, wait: Wait = timedelta(0)) -> JobView:
-    final, job = await jobs.reader.finished(job_id, min(wait, _LONGEST_WAIT))
+    final, job = await jobs.reader.finished(job_id, min(wait, LONGEST_WAIT))
     response.status_code = 200 if final else 202
     return job
 

@@ -14,6 +14,7 @@ from duetime.errors import (
     Malformed,
     NotFound,
     OperationWaitTimeout,
+    PipelineWaitTimeout,
     RateLimited,
     TooLarge,
     Unauthorized,
@@ -66,6 +67,7 @@ BY_STATE = {
 BY_ERROR: tuple[tuple[type[DuetimeError], Exit], ...] = (
     (BadSetting, Exit.USAGE),
     (WaitTimeout, Exit.WAIT_TIMEOUT),
+    (PipelineWaitTimeout, Exit.WAIT_TIMEOUT),
     (OperationWaitTimeout, Exit.WAIT_TIMEOUT),
     (NotFound, Exit.NOT_FOUND),
     (Conflict, Exit.CONFLICT),
@@ -100,12 +102,18 @@ def _way_out(error: DuetimeError) -> list[str]:
             return ["put a key into DUETIME_API_KEY, or its file into --api-key-file"]
         case Forbidden():
             return ["use a key that has this scope, queue and kind"]
+        case Conflict() if error.job is not None and error.problem.member("pipeline_id"):
+            return [f"duetime pipelines retry {error.problem.member('pipeline_id')}"]
         case Conflict() if error.job is not None:
             return [f"see it: duetime get {error.job.id}"]
+        case Conflict() if error.pipeline is not None:
+            return [f"see it: duetime pipelines get {error.pipeline.id}"]
         case RateLimited() | Unavailable() if error.retry_after is not None:
             return [f"try again in {error.retry_after.total_seconds():.0f} s"]
         case WaitTimeout():
             return [f"go on waiting: duetime wait {error.job.id}"]
+        case PipelineWaitTimeout():
+            return [f"go on waiting: duetime pipelines wait {error.pipeline.id}"]
         case OperationWaitTimeout():
             return [f"go on waiting: duetime operations wait {error.operation.id}"]
     return []

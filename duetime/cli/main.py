@@ -12,7 +12,7 @@ import typer
 from typer.exceptions import Abort, TyperException
 from typer.exceptions import Exit as TyperExit
 
-from duetime.cli import commands, many, reading, service, submit, worker
+from duetime.cli import commands, many, pipelines, reading, schedules, service, submit, worker
 from duetime.cli.context import Connection, complain
 from duetime.cli.exits import Exit, ReaderGone, code_of, lines_of
 from duetime.errors import DuetimeError
@@ -25,9 +25,11 @@ Examples:
   duetime get report-4711
   duetime watch report-4711
   duetime retry report-4711 --from checkpoint
+  duetime pipelines submit nightly.json --wait
   duetime retry --failed --kind report.build --canary 3 --wait
   duetime queues pause mail --reason "the mail server moves"
   duetime doctor
+  duetime schedules preview '30 1 * * *' -z America/New_York
   duetime worker my_app.handlers --queues mail,reports
 
 \b
@@ -92,11 +94,13 @@ app.command("retry")(commands.retry)
 app.command("run-now")(commands.run_now)
 app.command("move")(commands.move)
 app.command("kinds")(reading.kinds)
+app.add_typer(pipelines.app, name="pipelines")
 app.command("why")(service.why)
 app.command("backlog")(service.backlog)
 app.command("doctor")(service.doctor)
 app.add_typer(service.queues, name="queues")
 app.add_typer(many.app, name="operations")
+app.add_typer(schedules.app)
 app.command("worker")(worker.worker)
 
 

@@ -31,6 +31,7 @@ class Call:
     query: Query = field(default_factory=dict)
     body: Any = None
     key: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
     repeat: Repeat = Repeat.ALWAYS
     wait: timedelta = timedelta(0)
     notes: Mapping[str, Any] = field(default_factory=dict)
@@ -41,5 +42,24 @@ class Call:
 
 def job_path(job_id: str, rest: str = "") -> str:
     """The path of a job. Whatever an id holds, it stays one step of the path."""
-    step = quote(job_id, safe=":~")
-    return f"/v1/jobs/{step.replace('.', '%2E') if step.strip('.') == '' else step}{rest}"
+    return f"/v1/jobs/{_step(job_id)}{rest}"
+
+
+def pipeline_path(pipeline_id: str, rest: str = "") -> str:
+    """The path of a pipeline."""
+    return f"/v1/pipelines/{_step(pipeline_id)}{rest}"
+
+
+def schedule_path(schedule_id: str, rest: str = "") -> str:
+    """The path of a schedule. Whatever an id holds, it stays one step of the path."""
+    return f"/v1/schedules/{_step(schedule_id)}{rest}"
+
+
+def occurrence_path(schedule_id: str, nominal_time: str, rest: str = "") -> str:
+    """The path of one time of a schedule."""
+    return schedule_path(schedule_id, f"/occurrences/{_step(nominal_time)}{rest}")
+
+
+def _step(name: str) -> str:
+    step = quote(name, safe=":~")
+    return step.replace(".", "%2E") if step.strip(".") == "" else step

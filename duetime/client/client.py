@@ -30,7 +30,9 @@ from duetime.client.fields import (
     wire,
 )
 from duetime.client.operations import OperationCalls
+from duetime.client.pipelines import Pipelines
 from duetime.client.queues import QueueCalls
+from duetime.client.schedules import Schedules
 from duetime.client.sender import Sender
 from duetime.client.waiting import poll, span, waited
 from duetime.contracts.duration import Duration
@@ -85,7 +87,11 @@ class Client(OperationCalls, QueueCalls):
         )
         patience = span("timeout", options.get("timeout", "30s"))
         self._sender = Sender(address.url, self._connections, patience)
+        #: Recurring rules.
+        self.schedules = Schedules(self._sender)
         self._listener = Listener(address.url, self._connections, patience)
+        #: Pipelines: `await client.pipelines.submit({…})`.
+        self.pipelines = Pipelines(self._sender, self._listener)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.url!r})"

@@ -1,13 +1,13 @@
-"""Server-Sent Events of one job, gone on with after every interruption."""
+"""Server-Sent Events of one job or pipeline, gone on with after every interruption."""
 
 import asyncio
 import logging
 import random
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Literal
+from typing import Literal, Protocol, TypeVar
 
 import httpx2
 from pydantic import ValidationError
@@ -17,6 +17,7 @@ from duetime.client.call import Call, Repeat
 from duetime.client.connections import Connections
 from duetime.client.patience import PASSING, Fate, wait_before_repeat
 from duetime.client.sender import no_answer
+from duetime.contracts.pipeline_view import PipelineProgress, PipelineView
 from duetime.contracts.states import FINAL
 from duetime.contracts.view import JobSummary, JobView
 from duetime.errors import ApiError
@@ -45,6 +46,29 @@ class JobEvent:
         return self.job.state in FINAL
 
 
+@dataclass(frozen=True)
+class PipelineEvent:
+    """News of a pipeline. `id` is what `last_event_id` takes."""
+
+    id: str
+    name: Literal["state", "done"]
+    #: The whole pipeline when it is `done`, until then its summary with the state of each job.
+    pipeline: PipelineView | PipelineProgress
+
+    @property
+    def is_last(self) -> bool:
+        return self.pipeline.state in FINAL
+
+
+class _Event(Protocol):
+    @property
+    def is_last(self) -> bool:
+        """Whether nothing more comes after it."""
+
+
+E = TypeVar("E", bound=_Event)
+
+
 class _Over(Exception):
     """Nothing more comes."""
 
@@ -58,7 +82,18 @@ class Listener:
         self._patience = patience
 
     async def listen(self, call: Call, last_event_id: str | None) -> AsyncGenerator[JobEvent]:
-        """What happens after `last_event_id`, to the end. `ApiError` when the API refuses or stays away."""
+        """What happens to a job after `last_event_id`, to the end. `ApiError` when the API refuses or stays away."""
+        async for event in self._follow(call, last_event_id, _job_event):
+            yield event
+
+    async def pipeline(self, call: Call, last_event_id: str | None) -> AsyncGenerator[PipelineEvent]:
+        """The same of a pipeline."""
+        async for event in self._follow(call, last_event_id, _pipeline_event):
+            yield event
+
+    async def _follow(
+        self, call: Call, last_event_id: str | None, read: Callable[[httpx2.ServerSentEvent], E]
+    ) -> AsyncGenerator[E]:
         tries, heard_at, pause = 0, time.monotonic(), timedelta(0)
         while True:
             error: ApiError | None = None
@@ -69,7 +104,7 @@ class Listener:
                     if told.retry is not None:
                         pause = timedelta(milliseconds=told.retry)
                     if told.data:
-                        event = self._read(call, told)
+                        event = self._read(call, told, read)
                         yield event
                         if event.is_last:
                             return
@@ -107,13 +142,25 @@ class Listener:
             async for event in source:
                 yield event
 
-    def _read(self, call: Call, told: httpx2.ServerSentEvent) -> JobEvent:
-        name: EventName = "state"
-        match told.event:
-            case "done" | "progress" as known:
-                name = known
+    def _read(
+        self, call: Call, told: httpx2.ServerSentEvent, read: Callable[[httpx2.ServerSentEvent], E]
+    ) -> E:
         try:
-            model = JobView if name == "done" else JobSummary
-            return JobEvent(told.id, name, model.model_validate_json(told.data))
+            return read(told)
         except ValidationError:
-            raise not_understood(self._url + call.path, 200, "event of a job") from None
+            raise not_understood(self._url + call.path, 200, "event of this") from None
+
+
+def _job_event(told: httpx2.ServerSentEvent) -> JobEvent:
+    name: EventName = "state"
+    match told.event:
+        case "done" | "progress" as known:
+            name = known
+    model = JobView if name == "done" else JobSummary
+    return JobEvent(told.id, name, model.model_validate_json(told.data))
+
+
+def _pipeline_event(told: httpx2.ServerSentEvent) -> PipelineEvent:
+    if told.event == "done":
+        return PipelineEvent(told.id, "done", PipelineView.model_validate_json(told.data))
+    return PipelineEvent(told.id, "state", PipelineProgress.model_validate_json(told.data))

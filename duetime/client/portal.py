@@ -4,7 +4,7 @@ import asyncio
 import os
 import threading
 import weakref
-from collections.abc import Coroutine
+from collections.abc import AsyncGenerator, Coroutine, Iterator
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
@@ -72,3 +72,24 @@ class Portal:
                 self._at = _Thread(self._name)
                 weakref.finalize(self, self._at.stop).atexit = False
             return self._at
+
+
+def items_of(portal: Portal, items: AsyncGenerator[Result, None]) -> Iterator[Result]:
+    """The items, each waited for when it is wanted."""
+    try:
+        while True:
+            try:
+                item = portal.call(_next(items))
+            except StopAsyncIteration:
+                return
+            yield item
+    finally:
+        portal.call(_close(items))
+
+
+async def _next(items: AsyncGenerator[Result, None]) -> Result:
+    return await anext(items)
+
+
+async def _close(items: AsyncGenerator[Any, None]) -> None:
+    await items.aclose()

@@ -61,7 +61,9 @@ class Sender:
     async def _try(self, call: Call, patience: timedelta) -> httpx2.Response | tuple[Fate | None, ApiError]:
         """One try: an answer, or what became of it; no fate when there is nothing to hope for."""
         pool = self._connections.pool()
-        headers = {"Idempotency-Key": call.key} if call.key is not None else {}
+        headers = dict(call.headers)
+        if call.key is not None:
+            headers["Idempotency-Key"] = call.key
         request = pool.build_request(
             call.method,
             self._url + call.path,

@@ -1,63 +1,16 @@
-"""`SyncClient`: the same client without `await`. Each method is `Client`'s own, run in a loop of its own.
+"""`SyncClient`: the same client without `await`."""
 
-The types come along by themselves: `ParamSpec` (PEP 612) carries the parameters over, so a type checker and an editor
-see the same signature, and there is no second copy to keep up.
-"""
-
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
-from functools import wraps
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
+from typing import Self, Unpack
 
 from duetime.client.client import Client, Options
+from duetime.client.face import Face, each, now
 from duetime.client.portal import Portal
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
-def _now(
-    method: Callable[Concatenate[Client, P], Coroutine[Any, Any, T]],
-) -> Callable[Concatenate["SyncClient", P], T]:
-    """`method`, waited for."""
-
-    @wraps(method)
-    def call(self: "SyncClient", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self._portal.call(method(self._client, *args, **kwargs))
-
-    return call
+from duetime.client.sync_pipelines import SyncPipelines
+from duetime.client.sync_schedules import SyncSchedules
 
 
-def _each(
-    method: Callable[Concatenate[Client, P], AsyncGenerator[T, None]],
-) -> Callable[Concatenate["SyncClient", P], Iterator[T]]:
-    """The items of `method`, each waited for when it is wanted."""
-
-    @wraps(method)
-    def call(self: "SyncClient", /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
-        items = method(self._client, *args, **kwargs)
-        try:
-            while True:
-                try:
-                    item = self._portal.call(_next(items))
-                except StopAsyncIteration:
-                    return
-                yield item
-        finally:
-            self._portal.call(_close(items))
-
-    return call
-
-
-async def _next(items: AsyncGenerator[T, None]) -> T:
-    return await anext(items)
-
-
-async def _close(items: AsyncGenerator[Any, None]) -> None:
-    await items.aclose()
-
-
-class SyncClient:
+class SyncClient(Face[Client]):
     """`Client` for code without asyncio: the same arguments, methods, answers and exceptions.
 
     Safe to share between threads, and between processes that fork after it was made. Close it, or use it as a context.
@@ -67,8 +20,11 @@ class SyncClient:
     """
 
     def __init__(self, url: str | None = None, **options: Unpack[Options]) -> None:
-        self._client = Client(url, **options)
-        self._portal = Portal("duetime-client")
+        super().__init__(Client(url, **options), Portal("duetime-client"))
+        #: Jobs ordered by their needs.
+        self.pipelines = SyncPipelines(self._client.pipelines, self._portal)
+        #: Recurring rules.
+        self.schedules = SyncSchedules(self._client.schedules, self._portal)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._client.url!r})"
@@ -86,37 +42,37 @@ class SyncClient:
         self._portal.call(self._client.close())
         self._portal.stop()
 
-    submit = _now(Client.submit)
-    submit_spec = _now(Client.submit_spec)
-    batch = _now(Client.batch)
-    run = _now(Client.run)
-    get = _now(Client.get)
-    result = _now(Client.result)
-    wait_for = _now(Client.wait_for)
-    jobs = _each(Client.jobs)
-    page = _now(Client.page)
-    count = _now(Client.count)
-    events = _each(Client.events)
-    kinds = _now(Client.kinds)
-    move = _now(Client.move)
-    run_now = _now(Client.run_now)
-    cancel = _now(Client.cancel)
-    retry = _now(Client.retry)
+    submit = now(Client.submit)
+    submit_spec = now(Client.submit_spec)
+    batch = now(Client.batch)
+    run = now(Client.run)
+    get = now(Client.get)
+    result = now(Client.result)
+    wait_for = now(Client.wait_for)
+    jobs = each(Client.jobs)
+    page = now(Client.page)
+    count = now(Client.count)
+    events = each(Client.events)
+    kinds = now(Client.kinds)
+    move = now(Client.move)
+    run_now = now(Client.run_now)
+    cancel = now(Client.cancel)
+    retry = now(Client.retry)
 
-    retry_many = _now(Client.retry_many)
-    cancel_many = _now(Client.cancel_many)
-    operation = _now(Client.operation)
-    operations = _each(Client.operations)
-    run_operation = _now(Client.run_operation)
-    stop_operation = _now(Client.stop_operation)
-    wait_for_operation = _now(Client.wait_for_operation)
+    retry_many = now(Client.retry_many)
+    cancel_many = now(Client.cancel_many)
+    operation = now(Client.operation)
+    operations = each(Client.operations)
+    run_operation = now(Client.run_operation)
+    stop_operation = now(Client.stop_operation)
+    wait_for_operation = now(Client.wait_for_operation)
 
-    queues = _now(Client.queues)
-    queue = _now(Client.queue)
-    pause_queue = _now(Client.pause_queue)
-    resume_queue = _now(Client.resume_queue)
-    set_queue_rate = _now(Client.set_queue_rate)
-    set_queue_concurrency = _now(Client.set_queue_concurrency)
-    backlog = _now(Client.backlog)
-    why = _now(Client.why)
-    doctor = _now(Client.doctor)
+    queues = now(Client.queues)
+    queue = now(Client.queue)
+    pause_queue = now(Client.pause_queue)
+    resume_queue = now(Client.resume_queue)
+    set_queue_rate = now(Client.set_queue_rate)
+    set_queue_concurrency = now(Client.set_queue_concurrency)
+    backlog = now(Client.backlog)
+    why = now(Client.why)
+    doctor = now(Client.doctor)

@@ -30,11 +30,16 @@ def span(name: str, value: Duration) -> timedelta:
 
 
 def poll(job_id: str, left: timedelta | None) -> Call:
-    """One long poll of a wait of which so much is left; `None` has no end."""
+    """One long poll of a wait for a job of which so much is left; `None` has no end."""
+    return poll_at(job_path(job_id, "/result"), left)
+
+
+def poll_at(path: str, left: timedelta | None) -> Call:
+    """The same for what is at this path."""
     held = _POLL if left is None else min(left, _LONGEST_POLL)
     return Call(
         "GET",
-        job_path(job_id, "/result"),
+        path,
         query={"wait": format_duration(held)},
         wait=held,
         notes={WHOLE_WAIT: LONGEST if left is None else left},

@@ -32,6 +32,9 @@ class Carry(Part):
     asks: Annotated[int, Field(ge=0)] = 0
     turn_at: AwareDatetime | None = None
     limit_at: int | None = None
+    #: What made the job, where its search attributes do not say so.
+    schedule_id: str | None = None
+    pipeline_id: str | None = None
     #: The run that this one redrives.
     redrive_of: str | None = None
 

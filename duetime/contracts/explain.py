@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Iterable, Sequence
-from typing import Any, NotRequired, TypedDict, get_args
+from typing import Any, NotRequired, TypedDict, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -85,15 +85,24 @@ def _is_union_branch(step: Any) -> bool:
 
 
 def _fields(model: type[BaseModel], steps: Iterable[Any]) -> list[str]:
+    inner: Any = model
     for step in steps:
-        field = model.model_fields.get(str(step))
-        annotation = field.annotation if field else None
-        # The model itself, or that or `None`.
-        inner = [one for one in (annotation, *get_args(annotation)) if _is_model(one)]
-        if len(inner) != 1:
-            return []
-        model = inner[0]
-    return [field.alias or name for name, field in model.model_fields.items()]
+        if get_origin(inner) is dict:
+            inner = get_args(inner)[1]
+            continue
+        field = inner.model_fields.get(str(step))
+        inner = field.annotation if field else None
+        if not _leads_on(inner):
+            # That, or `None`.
+            found = [one for one in get_args(inner) if _leads_on(one)]
+            if len(found) != 1:
+                return []
+            inner = found[0]
+    return [field.alias or name for name, field in inner.model_fields.items()] if _is_model(inner) else []
+
+
+def _leads_on(annotation: Any) -> bool:
+    return get_origin(annotation) is dict or _is_model(annotation)
 
 
 def _is_model(annotation: Any) -> bool:
@@ -109,11 +118,14 @@ def _unknown(name: str, known: list[str]) -> str:
     )
 
 
-def one_line(faults: Iterable[Fault]) -> str:
-    """The first faults as one readable line, however many there are and however long their pointers."""
+def one_line(faults: Iterable[Fault], whole: str = "the job") -> str:
+    """The first faults as one readable line, however many there are and however long their pointers.
+
+    `whole` names what is at fault where the pointer leads to all of it.
+    """
     found = list(faults)
     told = [
-        f"{cut(fault['pointer'], _POINTER_IN_A_LINE) or 'the job'}: {fault['message']}"
+        f"{cut(fault['pointer'], _POINTER_IN_A_LINE) or whole}: {fault['message']}"
         for fault in found[:_FAULTS_IN_A_LINE]
     ]
     return "; ".join([*told, "and more"] if len(found) > len(told) else told)

@@ -71,7 +71,9 @@ JobId = Annotated[
     AfterValidator(_no_dots),
 ]
 #: The id of any job, those that Duetime derives included.
-AnyJobId = Annotated[str, StringConstraints(min_length=1, max_length=250, pattern=r"^[A-Za-z0-9_.:~\-]+$")]
+AnyJobId = Annotated[
+    str, StringConstraints(min_length=1, max_length=limits.DERIVED_ID_LENGTH, pattern=r"^[A-Za-z0-9_.:~\-]+$")
+]
 Kind = Annotated[
     str, StringConstraints(min_length=1, max_length=limits.KIND_LENGTH, pattern=r"^[A-Za-z0-9_.:/\-]+$")
 ]

@@ -2,12 +2,14 @@
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import Field
 
 from duetime.contracts.job import JobSpec, Retry
 from duetime.contracts.record import Part
+
+Spec = TypeVar("Spec", bound=JobSpec)
 
 #: The workflow type of an entry of the registry, and the memo key of what it says.
 KIND_ENTRY = "Kind"
@@ -52,7 +54,7 @@ class KindList(Part):
     kinds: list[KindView]
 
 
-def with_defaults(job: JobSpec, defaults: Mapping[str, Any]) -> JobSpec:
+def with_defaults(job: Spec, defaults: Mapping[str, Any]) -> Spec:
     """`job` with the kind's defaults where the submission said nothing; `retry` is filled field by field."""
     missing = {name: value for name, value in defaults.items() if name not in job.model_fields_set}
     if "retry" in defaults:

@@ -68,6 +68,26 @@ SHORTEST_MESSAGE_LENGTH = 40
 #: The task queue of workflows; queues of jobs cannot begin with this word.
 ORCHESTRATION_QUEUE = "duetime"
 
+#: Jobs of one pipeline, and the letters of a job's name in it.
+PIPELINE_JOBS = 2_000
+PIPELINE_JOB_NAME = 64
+#: Jobs of a pipeline, or items of one of its jobs, under way at once: the engine takes 2,000 open children, and slows
+#: down long before.
+PIPELINE_PARALLEL = 500
+#: Compact UTF-8 JSON of a pipeline. The engine takes 2 MiB, in which what a run hands to the next must have room.
+PIPELINE_BYTES = 1536 * 1024
+#: Items of one `for_each`, and compact UTF-8 JSON of their list.
+ITEMS = 10_000
+ITEMS_BYTES = 512 * 1024
+#: Compact UTF-8 JSON of the results of one `for_each` as a list, as far as another job may refer to them.
+ITEM_RESULTS_BYTES = 768 * 1024
+#: Errors that a pipeline keeps of jobs without an execution of their own, and the letters of one: all of them are
+#: written down again with each.
+PIPELINE_FAULTS = 100
+PIPELINE_FAULT_LENGTH = 500
+#: The longest id that the server's index takes on every database, those that Duetime derives included.
+DERIVED_ID_LENGTH = 250
+
 SHORTEST_CATCH_UP = timedelta(seconds=10)
 LONGEST_CATCH_UP = timedelta(days=30)
 LONGEST_JITTER = timedelta(days=1)

@@ -96,6 +96,8 @@ class Book(Part):
     #: How often the server's schedule was written, and whether it was paused then.
     applied: int = 0
     applied_paused: bool = False
+    #: Seconds that the server may start a run late by itself: its catch-up window.
+    server_window: float = 10.0
     #: Runs that counted against `max_runs` before, and what was left when the server's schedule was written.
     runs_used: int = 0
     runs_left: int | None = None
@@ -103,10 +105,17 @@ class Book(Part):
     judged_until: AwareDatetime
     #: The server's own count of missed times when it was looked at last.
     missed_seen: int = 0
+    #: That count when it was seen to have grown, and when that was: it covers times that are not judged yet.
+    missed_noticed: int = 0
+    noticed_at: AwareDatetime | None = None
+    #: When to look at the server again, sooner than usual.
+    look_at: AwareDatetime | None = None
     #: When the server's schedule was written right after a time of the rule, which it starts no more then.
     edits: list[AwareDatetime] = Field(default_factory=list)
     #: The last run beside the rule.
     triggered_at: AwareDatetime | None = None
+    #: The server's schedule may not be what is written here.
+    dirty: bool = False
     renew_at: AwareDatetime | None = None
     exact_until: AwareDatetime | None = None
     zones_version: str = ""

@@ -45,20 +45,19 @@ class ChangedSchedule(Answer):
 
 
 class FailedSchedule(Answer):
-    """A schedule that was refused or not reached; the others were dealt with all the same."""
+    """A schedule that was refused; the others were dealt with all the same."""
 
     id: str
     problem: ProblemView
 
 
 class AppliedView(Answer):
-    """What was done, or with `dry_run` would be: every id that was named is in one of the lists."""
+    """What was done, or with `dry_run` would be."""
 
     dry_run: bool
     created: list[str]
     changed: list[ChangedSchedule]
     unchanged: list[str]
     pruned: list[str]
-    failed: list[FailedSchedule] = Field(
-        default_factory=list, description="what of the above was not done after all"
-    )
+    failed: list[FailedSchedule]
+    left: list[str] = Field(description="not reached in the time of one call: repeat it, which is safe")

@@ -111,6 +111,8 @@ class ScheduleSummary(Answer):
     updated_by: str
     paused: SchedulePauseView | None = None
     next_at: Instant | None = None
+    #: Why its rule cannot be read any more: its zone is gone from the database, say.
+    fault: str | None = None
 
 
 class ScheduleView(Answer):

@@ -73,3 +73,13 @@ class ErrorType(StrEnum):
     INVALID_RESULT = "InvalidResult"
     #: The job given to the workflow is not one.
     INVALID_JOB = "InvalidJob"
+    #: The pipeline given to the workflow is not one.
+    INVALID_PIPELINE = "InvalidPipeline"
+    #: A reference to a result leads nowhere, or to more than can be passed on.
+    INVALID_REFERENCE = "InvalidReference"
+    #: Somebody else's execution has the id that a job of a pipeline would have.
+    ID_IN_USE = "IdInUse"
+    #: Jobs of the pipeline failed.
+    JOBS_FAILED = "JobsFailed"
+    #: Items of the job's list failed.
+    ITEMS_FAILED = "ItemsFailed"

@@ -148,7 +148,8 @@ async def fetch(client: Client, job_id: str, run_id: str = "") -> Facts:
     execution = info.execution
     is_open = WorkflowExecutionStatus(info.status) is WorkflowExecutionStatus.RUNNING
     first, last = await asyncio.gather(
-        _event(client, execution), _event(client, execution, close=True) if not is_open else _nothing()
+        history_event(client, execution),
+        history_event(client, execution, close=True) if not is_open else _nothing(),
     )
     return await _read(client, described, first, last)
 
@@ -166,7 +167,9 @@ async def _nothing() -> None:
     return None
 
 
-async def _event(client: Client, execution: WorkflowExecution, close: bool = False) -> HistoryEvent | None:
+async def history_event(
+    client: Client, execution: WorkflowExecution, close: bool = False
+) -> HistoryEvent | None:
     """The first event of a history, or its closing one."""
     filters = HistoryEventFilterType
     response = await client.workflow_service.get_workflow_execution_history(
@@ -217,7 +220,7 @@ async def _read(
         or Carry.fresh(),
         raw_input=value,
         view=_lenient(View, memo.get(VIEW)),
-        key_hashes=_hashes(memo.get(IDEMPOTENCY)),
+        key_hashes=key_hashes(memo.get(IDEMPOTENCY)),
         outcome=indexed.get(attributes.OUTCOME.name),
         schedule_id=indexed.get(attributes.SCHEDULE_ID.name),
         nominal_time=parse_instant(nominal) if nominal else None,
@@ -245,7 +248,8 @@ def _lenient(model: type[Model], value: Any) -> Model | None:
         return None
 
 
-def _hashes(value: Any) -> dict[str, str]:
+def key_hashes(value: Any) -> dict[str, str]:
+    """What a memo has of an Idempotency-Key."""
     return {k: v for k, v in value.items() if isinstance(v, str)} if isinstance(value, dict) else {}
 
 
@@ -266,7 +270,7 @@ async def _dispatched(client: Client, pending: PendingActivityInfo) -> Dispatche
         next_attempt_at=when(pending, "next_attempt_schedule_time"),
         worker=pending.last_worker_identity,
         sign=read_sign(await decode_all(client, pending.heartbeat_details)),
-        last_failure=text_of(failure) if failure else None,
+        last_failure=failure_text(failure) if failure else None,
         paused=pending.state == PendingActivityState.PENDING_ACTIVITY_STATE_PAUSED,
     )
 
@@ -279,7 +283,8 @@ def _decision(described: DescribeWorkflowExecutionResponse) -> Decision | None:
     return Decision(when(task, "started_time") if taken else None, task.attempt)
 
 
-def text_of(failure: Failure) -> Error:
+def failure_text(failure: Failure) -> Error:
+    """A failure of the engine, of safe length."""
     kind = failure.application_failure_info.type or "Error"
     return Error(
         type=cut(kind, limits.ERROR_TYPE_LENGTH), message=cut(failure.message, limits.ERROR_MESSAGE_LENGTH)
@@ -296,7 +301,7 @@ async def _ending(client: Client, event: HistoryEvent | None) -> tuple[Ending | 
         case EventType.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
             failure = event.workflow_execution_failed_event_attributes.failure
             details = await decode_all(client, failure.application_failure_info.details)
-            return _as_ending(details), text_of(failure)
+            return _as_ending(details), failure_text(failure)
         case EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
             ended = event.workflow_execution_terminated_event_attributes
             reason = ended.reason or "terminated"
@@ -317,13 +322,13 @@ def _as_ending(values: list[Any]) -> Ending | None:
 
 async def error_of(client: Client, job_id: str, run_id: str) -> Error | None:
     """Why a run that has ended did not succeed."""
-    closing = await _event(client, WorkflowExecution(workflow_id=job_id, run_id=run_id), close=True)
+    closing = await history_event(client, WorkflowExecution(workflow_id=job_id, run_id=run_id), close=True)
     _, error = await _ending(client, closing)
     return error
 
 
 async def started_with(client: Client, workflow_id: str) -> list[Any]:
     """The input of the newest run of any workflow, as JSON values."""
-    first = await _event(client, WorkflowExecution(workflow_id=workflow_id))
+    first = await history_event(client, WorkflowExecution(workflow_id=workflow_id))
     found = first.workflow_execution_started_event_attributes.input if first else None
     return await decode_all(client, found) if found else []

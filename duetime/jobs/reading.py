@@ -6,7 +6,7 @@ from typing import Any
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client
 
-from duetime.jobs.facts import Facts, Known, fetch, text_of
+from duetime.jobs.facts import Facts, Known, failure_text, fetch
 from duetime.jobs.state import is_unknown, record_of
 from duetime.jobs.wire import instant
 
@@ -38,6 +38,6 @@ async def _from_history(client: Client, facts: Facts) -> dict[str, Known]:
         elif event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_STARTED:
             started: Any = event.activity_task_started_event_attributes
             activity_id = scheduled.get(started.scheduled_event_id, "")
-            failure = text_of(started.last_failure) if started.HasField("last_failure") else None
+            failure = failure_text(started.last_failure) if started.HasField("last_failure") else None
             known[activity_id] = Known(started.identity, instant(event.event_time), started.attempt, failure)
     return known

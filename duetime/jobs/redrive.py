@@ -33,6 +33,11 @@ def check_redrive(facts: Facts, request: RedriveRequest) -> None:
     """Passes when the job can be redriven; `NotNow` says why it cannot."""
     if request.run_id is not None and request.run_id != facts.run_id:
         raise NotNow("moved_on", f"the newest run is {facts.run_id}, not {request.run_id}")
+    if facts.carry.pipeline_id is not None:
+        # Others may have been skipped because of it, and its result is what they were given.
+        raise NotNow(
+            "of_pipeline", f"the job is part of the pipeline {facts.carry.pipeline_id!r}: redrive that"
+        )
     if facts.is_open:
         raise NotNow("open", "the job is still open; only a final one can be redriven")
     if facts.spec is None:

@@ -152,7 +152,8 @@ def view_of(facts: Facts, now: datetime, links: Links) -> JobView:
         checkpoint=record.checkpoint,
         result=facts.ending.result if facts.ending else None,
         error=_error(facts, state),
-        schedule_id=facts.schedule_id,
+        schedule_id=facts.schedule_id or facts.carry.schedule_id,
+        pipeline_id=facts.carry.pipeline_id,
         nominal_time=facts.nominal_time,
         links=links,
     )

@@ -131,6 +131,27 @@ def edited(book: Book, at: datetime, near: timedelta = timedelta(seconds=10)) ->
     return book.model_copy(update={"edits": [*earlier, at]})
 
 
+def judged(book: Book, until: datetime, missed: int, looked_at: datetime, settles: timedelta) -> Book:
+    """The book after a look for missed times: all up to `until` are decided, and the server counts `missed`.
+
+    A count that has grown covers times that are too young to be judged yet: it is settled once they are.
+    """
+    news: dict[str, object] = {"judged_until": until, "look_at": None}
+    if missed != book.missed_seen:
+        noticed, noticed_at = missed, looked_at
+        if book.noticed_at is not None:
+            noticed, noticed_at = book.missed_noticed, book.noticed_at
+        if until >= noticed_at:
+            news["missed_seen"] = noticed
+            is_all, noticed, noticed_at = missed == noticed, missed, looked_at
+        else:
+            is_all = False
+        news |= {"missed_noticed": noticed, "noticed_at": None if is_all else noticed_at}
+        if not is_all:
+            news["look_at"] = max(looked_at, noticed_at + settles + timedelta(seconds=1))
+    return book.model_copy(update=news)
+
+
 def _paused_by_spec(book: Book, by: str, now: datetime) -> Book:
     return paused(book, PauseSpan(since=now, reason=_BY_SPEC, by=by, source="spec"))
 

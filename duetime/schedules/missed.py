@@ -9,7 +9,7 @@ from duetime.contracts.schedule_book import Book
 from duetime.contracts.states import State
 from duetime.schedules.times import expected
 
-#: Beyond jitter and grace, for a server that is just about to start what it will start.
+#: Beyond all that, for what was started to show.
 SLACK = timedelta(seconds=2)
 #: How far before an edit a time may lie that the edit took from the server.
 EDIT_REACH = timedelta(seconds=15)
@@ -47,12 +47,19 @@ def blocking(spec: ScheduleSpec, at: datetime, runs: Collection[Run], nominal: d
     return next((run for run in runs if run.nominal != nominal and run.is_open_at(at)), None)
 
 
-def judge(
-    book: Book, spec: ScheduleSpec, grace: timedelta, server_now: datetime, runs: Sequence[Run]
-) -> Judgement:
-    """The times since `book.judged_until` that nobody started in time, by the catch-up policy."""
+def settled_until(book: Book, spec: ScheduleSpec, now: datetime, *, is_present: bool) -> datetime:
+    """Times up to here the server has started by now, or never will: all, once it is known to have come to the present,
+    and else those beyond its catch-up window."""
     jitter = spec.jitter if spec.jitter_mode == "random" else timedelta(0)
-    horizon = server_now - jitter - grace - SLACK
+    window = timedelta(0) if is_present else timedelta(seconds=book.server_window)
+    return now - jitter - window - SLACK
+
+
+def judge(
+    book: Book, spec: ScheduleSpec, horizon: datetime, server_now: datetime, runs: Sequence[Run]
+) -> Judgement:
+    """The times from `book.judged_until` to `horizon` that nobody started in time, by the catch-up policy."""
+    jitter = spec.jitter if spec.jitter_mode == "random" else timedelta(0)
     if horizon <= book.judged_until:
         return Judgement([], book.judged_until)
     since = max(book.judged_until, server_now - spec.catch_up.window)

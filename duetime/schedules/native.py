@@ -48,6 +48,8 @@ class Native:
 
     schedule: Schedule
     compiled: Compiled
+    #: How late the server may start a run by itself.
+    window: timedelta
 
 
 def native_of(book: Book, now: datetime) -> Native:
@@ -59,12 +61,13 @@ def native_of(book: Book, now: datetime) -> Native:
     zone = compiled.spec.time_zone_name or "UTC"
     left_out = [_just(skip.at, zone) for skip in book.skips if skip.at > now - _SKIP_AFTER]
     compiled.spec.skip = [*compiled.spec.skip, *left_out]
+    window = server_window(spec, rule, now)
     schedule = Schedule(
         action=_action(book),
         spec=compiled.spec,
         policy=SchedulePolicy(
             overlap=OVERLAPS[spec.overlap],
-            catchup_window=server_window(spec, rule, now),
+            catchup_window=window,
             pause_on_failure=spec.pause_on_failure,
         ),
         state=ScheduleState(
@@ -74,7 +77,7 @@ def native_of(book: Book, now: datetime) -> Native:
             remaining_actions=book.runs_left or 0,
         ),
     )
-    return Native(schedule, compiled)
+    return Native(schedule, compiled, window)
 
 
 def job_of(book: Book) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """The times that a schedule's rules named: each revision for as long as it was in force."""
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from itertools import islice
 
 from duetime.contracts.rule import RuleFields
 from duetime.contracts.schedule_book import Book, PauseSpan
@@ -9,6 +10,7 @@ from duetime.cron.fires import Fire, fires
 from duetime.cron.reading import read_fields
 
 _TICK = timedelta(microseconds=1)
+_END_OF_TIME = datetime(9998, 1, 1, tzinfo=UTC)
 
 
 def rule_times(
@@ -40,3 +42,13 @@ def pause_at(book: Book, at: datetime) -> PauseSpan | None:
         if pause.since <= at and (pause.end is None or at < pause.end):
             return pause
     return None
+
+
+def upcoming(book: Book, now: datetime) -> Iterator[Fire]:
+    """Times to come, but for those that are left out, that a pause covers, or that `max_runs` leaves no room for."""
+    pause, left_out = book.pause, {skip.at for skip in book.skips}
+    if pause is not None and pause.until is None:
+        return
+    after = max(now, pause.until - _TICK) if pause is not None and pause.until is not None else now
+    times = rule_times(book, after, _END_OF_TIME)
+    yield from islice((fire for fire in times if fire.utc not in left_out), book.runs_left)

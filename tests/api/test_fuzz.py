@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from api.routes import jobs
+from api.routes import jobs, pipelines
 from tests.engine.programs import environment
 
 #: For the long run, for each operation: `DUETIME_FUZZ_EXAMPLES=500 make test ARGS="-m faults tests/api/test_fuzz.py"`.
@@ -34,6 +34,10 @@ include-name = "GET /v1/jobs/{job_id}/events"
 checks.response_schema_conformance.enabled = false
 
 [[operations]]
+include-name = "GET /v1/pipelines/{pipeline_id}/events"
+checks.response_schema_conformance.enabled = false
+
+[[operations]]
 include-name = "POST /v1/jobs:batch"
 checks.negative_data_rejection.enabled = false
 """
@@ -41,7 +45,8 @@ checks.negative_data_rejection.enabled = false
 
 @pytest.fixture
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "_LONGEST_WAIT", timedelta(milliseconds=50))
+    for routes in (jobs, pipelines):
+        monkeypatch.setattr(routes, "LONGEST_WAIT", timedelta(milliseconds=50))
 
 
 @pytest.mark.usefixtures("worker", "short_waits")

@@ -1,5 +1,8 @@
 """`POST /v1/schedules:preview`: due times, words and refusals, with nothing kept."""
 
+import json
+import re
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -8,6 +11,7 @@ from temporalio.client import Client
 
 from duetime.cron import ZONES_VERSION
 from tests.api.caller import problem
+from tests.api.test_guide import agrees, curl
 
 JSON = dict[str, Any]
 
@@ -152,3 +156,12 @@ async def test_a_cron_line_s_fault_has_its_column(
 async def test_nothing_is_kept(http: httpx2.AsyncClient, client: Client) -> None:
     await preview(http, id="preview-keeps-nothing", cron="@daily")
     assert [found.id async for found in await client.list_schedules()].count("preview-keeps-nothing") == 0
+
+
+async def test_the_guide_s_example_is_answered_as_it_says(http: httpx2.AsyncClient) -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "cron.md").read_text()
+    (command,) = re.findall(r"^```sh\n(curl .*?)^```", guide, re.MULTILINE | re.DOTALL)
+    (shown,) = re.findall(r"^```json 200\n(.*?)^```", guide, re.MULTILINE | re.DOTALL)
+    answer = await http.request(**curl(command))
+    assert answer.status_code == 200, answer.text
+    assert agrees(json.loads(shown), answer.json()), answer.text

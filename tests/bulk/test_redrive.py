@@ -207,3 +207,13 @@ async def test_a_redriven_run_keeps_whose_it_is(bulk: Bulk, client: Client, job_
     assert described.run_id != handle.first_execution_run_id
     assert (await described.memo())[MADE_BY] == made_by
     assert described.raw_info.priority.fairness_key == "tenant-42"
+
+
+async def test_a_job_of_a_pipeline_is_left_to_it(bulk: Bulk, client: Client, job_id: str) -> None:
+    spec = {"kind": "bulk.work", "queue": bulk.queue, "retry": {"max_attempts": 1}}
+    carry = {"$duetime": 1, "pipeline_id": "daily"}
+    await Jobs(client, bulk.queue).start_raw(spec, carry, id=job_id)
+    await bulk.counted(1, state="failed")
+    ended = await bulk.ended(await bulk.begin("retry"))
+    assert ended["skipped_because"] == {"of_pipeline": 1}
+    assert "'daily'" in ended["faults"][0]["says"] and bulk.ran[job_id] == 1

@@ -12,7 +12,7 @@ import psutil
 import pytest
 from temporalio.client import Client
 
-from dev import welcome
+from dev import NIGHTLY, welcome
 from duetime.engine import EmbeddedEngine
 from duetime.engine.ports import free_port
 from duetime.engine.probes import is_polled
@@ -249,3 +249,11 @@ def test_with_keys_the_calls_to_try_have_one() -> None:
     assert len(calls) == 2
     assert all('-H "Authorization: Bearer $DUETIME_API_KEY"' in call for call in calls)
     assert "python -m api.keys" in keyed
+
+
+def test_the_nightly_pipeline_is_offered_where_its_handlers_run() -> None:
+    without = welcome("http://127.0.0.1:8000", "127.0.0.1:7233", None, None)
+    assert NIGHTLY not in without
+    offered = welcome("http://127.0.0.1:8000", "127.0.0.1:7233", None, None, nightly=True)
+    assert f"-d @{NIGHTLY}" in offered
+    assert (ROOT / NIGHTLY).is_file()

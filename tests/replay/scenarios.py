@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from temporalio.client import Client, WorkflowHandle
+from temporalio.service import RPCError
 
 from duetime import Job, Snooze, handler
 from duetime.contracts.carry import StopRequest
@@ -340,7 +341,9 @@ async def _waits_for(stage: Stage, count: int) -> WorkflowHandle:
     handle = stage.client.get_workflow_handle(limit_of_key(stage.queue))
 
     async def waiting() -> bool:
-        return bool((await handle.query(LINE))["waiting"] == count)
+        with contextlib.suppress(RPCError):  # It may not have begun.
+            return bool((await handle.query(LINE))["waiting"] == count)
+        return False
 
     await eventually(waiting)
     return handle

@@ -23,6 +23,7 @@ EXCEPTIONS: dict[str, str | None] = {
     "GET /readyz": None,
     "POST /v1/jobs": "submit",
     "POST /v1/jobs:batch": "submit",
+    "POST /v1/pipelines": "submit",
     "POST /v1/schedules:preview": "read",
 }
 #: What FastAPI adds by itself. It tells how the API is made, which is no secret.

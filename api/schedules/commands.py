@@ -1,0 +1,185 @@
+"""Commands on schedules: checked here, carried out by the schedule's entity, which takes them one after the other."""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from temporalio.client import (
+    Client,
+    WithStartWorkflowOperation,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+)
+from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.exceptions import ActivityError, ApplicationError, FailureError
+from temporalio.service import RPCError, RPCStatusCode
+
+from api.kinds.checking import KindCheck
+from api.patience import in_time, time_left
+from api.problems import Problem, invalid, unavailable
+from api.schedules.reading import ScheduleReader, no_such_schedule
+from api.security.caller import Caller
+from duetime.contracts.job import JobSpec
+from duetime.contracts.limits import ORCHESTRATION_QUEUE
+from duetime.contracts.schedule import JobTemplate, ScheduleSpec
+from duetime.contracts.schedule_book import SCHEDULE, Book, Put
+from duetime.cron import RuleError, check_fires, fault_of, in_words, read_fields
+from duetime.cron.compile import compile_rule
+from duetime.schedules.ids import entity_id
+
+#: Seconds left to answer with.
+_MARGIN = 0.3
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a `put` did, and what to warn of."""
+
+    created: bool
+    changed: bool
+    warnings: list[str]
+
+
+@dataclass(frozen=True)
+class Commander:
+    """Carries the commands of `reader.caller` to the entities."""
+
+    client: Client
+    reader: ScheduleReader
+    check: KindCheck
+
+    @property
+    def _caller(self) -> Caller:
+        return self.reader.caller
+
+    @in_time()
+    async def put(
+        self, schedule_id: str, spec: ScheduleSpec, given: Any, expect: int | None, by: str
+    ) -> Done:
+        """Creates or replaces. `given` is the specification as it was sent."""
+        check_submission(spec.job, self._caller)
+        there = await self.reader.find(schedule_id)
+        if there is not None and not self.reader.sees(there):
+            raise Problem(409, "id-in-use", "The id is in use", "a schedule of another caller has this id")
+        words, warnings = checked_rule(schedule_id, spec, there)
+        job, more = await self._checked_job(spec.job)
+        put = Put(id=schedule_id, spec=given, job=job.compact(), in_words=words, by=by, expect=expect)
+        start: WithStartWorkflowOperation[Any, Any] = WithStartWorkflowOperation(
+            SCHEDULE,
+            id=entity_id(schedule_id),
+            task_queue=ORCHESTRATION_QUEUE,
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+            static_summary=words[:200],
+        )
+        told = await _answer(
+            self.client.execute_update_with_start_workflow(
+                "put", put.model_dump(mode="json"), start_workflow_operation=start
+            ),
+            schedule_id,
+        )
+        return Done(told["created"], told["changed"], [*warnings, *more])
+
+    @in_time()
+    async def tell(self, schedule_id: str, command: str, *arguments: Any) -> Any:
+        """Has the entity carry out a command; a problem says why it does not."""
+        handle = self.client.get_workflow_handle(entity_id(schedule_id))
+        return await _answer(handle.execute_update(command, args=list(arguments)), schedule_id)
+
+    async def _checked_job(self, template: JobTemplate) -> tuple[JobSpec, list[str]]:
+        """The job with its kind's defaults; a `422` problem with pointers below `/job`."""
+        fields = {name: getattr(template, name) for name in template.model_fields_set}
+        job = JobSpec.model_construct(_fields_set=set(fields), **fields)
+        try:
+            return await self.check.check_job(job, self._caller)
+        except Problem as problem:
+            raise _below_job(problem) from None
+
+
+def check_submission(job: JobTemplate, caller: Caller) -> None:
+    """Passes when the caller may submit such jobs; a `403` problem with pointers below `/job` otherwise."""
+    try:
+        caller.check_submission(job.kind, job.queue)
+    except Problem as problem:
+        raise _below_job(problem) from None
+
+
+def checked_rule(schedule_id: str, spec: ScheduleSpec, there: Book | None) -> tuple[str, list[str]]:
+    """The rule in words, and warnings; a `422` problem for one that cannot be read, or never fires."""
+    now = datetime.now(UTC)
+    try:
+        rule = read_fields(spec, schedule_id)
+        # One whose times are over may be put again with another job, or be made to go on.
+        check_fires(rule, there.created_at if there is not None else now)
+        compile_rule(rule, now)
+    except RuleError as error:
+        raise invalid([fault_of(error)]) from None
+    return in_words(rule), list(rule.warnings)
+
+
+def _below_job(problem: Problem) -> Problem:
+    errors = [{**fault, "pointer": f"/job{fault['pointer']}"} for fault in problem.errors or []]
+    detail = "; ".join(f"{fault['pointer']}: {fault['message']}" for fault in errors) or problem.detail
+    return Problem(
+        problem.status,
+        problem.name,
+        problem.title,
+        detail[:2000],
+        errors=errors or None,  # type: ignore[arg-type]
+    )
+
+
+async def _answer(call: Any, schedule_id: str) -> Any:
+    try:
+        async with asyncio.timeout(time_left() - _MARGIN):
+            return await call
+    except WorkflowUpdateFailedError as error:
+        raise _refusal(error.cause, schedule_id) from None
+    except (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError):
+        raise unavailable(
+            "no worker answers on the queue of the workflows; start one (`python worker.py`) and repeat the call",
+            "no_orchestrator",
+            retry_after=5,
+        ) from None
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            raise no_such_schedule(schedule_id) from None
+        raise
+
+
+def _refusal(cause: BaseException | None, schedule_id: str) -> Problem:
+    """What the entity's refusal means to a caller."""
+    if isinstance(cause, ActivityError):
+        cause = cause.cause
+    if not isinstance(cause, ApplicationError):
+        why = cause.message if isinstance(cause, FailureError) else "it did not say why"
+        return unavailable(f"the schedule could not be changed now: {why}", "temporal_busy")
+    detail = cause.message
+    match cause.type:
+        case "NotThere" | "AcceptedUpdateCompletedWorkflow":
+            return no_such_schedule(schedule_id)
+        case "StaleRevision":
+            revision = cause.details[0] if cause.details else None
+            return Problem(
+                409,
+                "stale-revision",
+                "Changed meanwhile",
+                f"somebody else changed the schedule: {detail}; read it again and repeat the change",
+                extra={"revision": revision},
+            )
+        case "TooLate":
+            return Problem(409, "too-late", "Too late", detail)
+        case "Overlapped":
+            running = list(cause.details[0]) if cause.details else []
+            return Problem(
+                409,
+                "overlapped",
+                "A run is open",
+                "a run of the schedule is open, and its `overlap` skips; name another `overlap` to run all the same",
+                extra={"running": running},
+            )
+        case "Foreign":
+            return Problem(409, "id-in-use", "The id is in use", detail)
+        case "Refused":
+            return Problem(422, "refused", "Refused", detail)
+    return unavailable(f"the schedule could not be changed now: {detail}", "temporal_busy")

@@ -1,0 +1,50 @@
+"""The parts that routes on schedules call, wired once for each app."""
+
+from dataclasses import dataclass, replace
+
+from fastapi import Request
+from temporalio.client import Client
+
+from api.kinds.checking import KindCheck
+from api.schedules.applying import Applier
+from api.schedules.commands import Commander
+from api.schedules.forecasting import Forecaster
+from api.schedules.operations import Operator
+from api.schedules.reading import ScheduleReader
+from api.security.caller import Caller, WhoCalls
+
+
+@dataclass(frozen=True)
+class Schedules:
+    """Everything about schedules."""
+
+    reader: ScheduleReader
+    commander: Commander
+    operator: Operator
+
+    @classmethod
+    def over(cls, client: Client, ui_url: str, check: KindCheck) -> "Schedules":
+        reader = ScheduleReader(client, ui_url.rstrip("/"))
+        commander = Commander(client, reader, check)
+        return cls(reader, commander, Operator(client, reader, commander))
+
+    @property
+    def forecaster(self) -> Forecaster:
+        return Forecaster(self.reader)
+
+    @property
+    def applier(self) -> Applier:
+        return Applier(self.reader, self.commander)
+
+    def seen_by(self, caller: Caller) -> "Schedules":
+        """The same within what `caller` may see and submit."""
+        reader = replace(self.reader, caller=caller)
+        commander = replace(self.commander, reader=reader)
+        return Schedules(reader, commander, replace(self.operator, reader=reader, commander=commander))
+
+
+def schedules_of(request: Request, caller: WhoCalls) -> Schedules:
+    """The manager of the app that serves this request, as its caller sees it."""
+    found = request.app.state.schedules
+    assert isinstance(found, Schedules)
+    return found.seen_by(caller)
