@@ -7,10 +7,13 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from api.doctor.queues import examine_queues
+from api.doctor.schedules import examine_schedules
 from api.kinds.known import Known
 from api.patience import answer_in_time
 from api.problems import Problem
 from api.queues.board import Board
+from api.schedules.reading import ScheduleReader
+from duetime.contracts.schedule_view import ScheduleSummary
 from duetime.doctor.findings import Finding, Report, Severity, error
 from duetime.doctor.server import examine_server
 from duetime.doctor.zones import examine_zones
@@ -24,6 +27,7 @@ async def examine(client: Client, board: Board | None = None) -> Report:
     found += server
     if not any(finding.severity is Severity.ERROR for finding in server if finding.check in _NEEDED):
         found += await _queues(board or await _new_board(client, server))
+        found += await _schedules(client)
     return Report.of(found)
 
 
@@ -45,3 +49,13 @@ async def _queues(board: Board) -> list[Finding]:
         return examine_queues(await answer_in_time(board.all()))
     except (RPCError, Problem) as fault:
         return [error("queues", f"they cannot be read: {fault}", "try again when the server is less busy")]
+
+
+async def _schedules(client: Client) -> list[Finding]:
+    async def summaries() -> list[ScheduleSummary]:
+        return [found async for found in ScheduleReader(client, "").summaries()]
+
+    try:
+        return examine_schedules(await answer_in_time(summaries()), datetime.now(UTC))
+    except (RPCError, Problem) as fault:
+        return [error("schedules", f"they cannot be read: {fault}", "try again when the server is less busy")]

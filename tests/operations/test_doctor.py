@@ -46,6 +46,7 @@ async def test_what_is_well_is_said_to_be(bench: Bench) -> None:
         "clock",
         "workflows",
         "histories",
+        "schedules",
     ):
         assert said(report, check, "ok"), report
     assert "Temporal 1." in said(report, "server", "ok")
@@ -192,7 +193,8 @@ def test_search_attributes_missing_wrong_or_without_room() -> None:
     lacking = worst({key: kind for key, kind in WANTED.items() if key != name})
     assert lacking.severity is Severity.ERROR and name in lacking.says
     assert worst(WANTED | {name: INT}).severity is Severity.ERROR
-    full = worst(WANTED | {f"Other{n}": KEYWORD for n in range(4)})
+    room = 10 - sum(kind == KEYWORD for kind in WANTED.values())
+    full = worst(WANTED | {f"Other{n}": KEYWORD for n in range(room)})
     assert full.severity is Severity.WARNING and "Keyword" in full.says
 
 
@@ -216,7 +218,7 @@ def test_a_history_that_grows_too_long() -> None:
 def test_every_check_is_documented() -> None:
     checks = {
         *("time-zones", "server", "namespace", "retention", "signs-of-life", "search-attributes"),
-        *("search-attribute-room", "clock", "workflows", "queues", "kinds", "jobs", "histories"),
+        *("search-attribute-room", "clock", "workflows", "queues", "kinds", "jobs", "histories", "schedules"),
     }
     sources = [ROOT / "duetime/doctor", ROOT / "api/doctor"]
     text = "".join(path.read_text() for folder in sources for path in folder.glob("*.py"))

@@ -92,6 +92,7 @@ async def test_schedules_are_woken_when_the_server_is_back(
     assert woken.empty()
 
 
+@pytest.mark.timeout(600)
 async def test_a_backfill_outlives_the_workers_that_carry_it_out(queue: str) -> None:
     """Killed half way, and asked for again: each time runs once."""
     async with EmbeddedEngine(EngineConfig(ui_port=None)) as own:
@@ -112,7 +113,7 @@ async def test_a_backfill_outlives_the_workers_that_carry_it_out(queue: str) -> 
             async with orchestrating(own.address, queue):
                 again = await schedule.told("backfill", **span)
                 assert again["backfill"]["total"] == MANY
-                await eventually(lambda: done(MANY), 110)
+                await eventually(lambda: done(MANY), 400)
 
                 async def finished() -> bool:
                     return all(one["finished_at"] for one in (await schedule.get())["backfills"])

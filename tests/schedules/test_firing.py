@@ -4,7 +4,6 @@ import asyncio
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
 from temporalio.client import Client
 
 from duetime import Job, handler
@@ -92,8 +91,8 @@ async def test_a_time_that_comes_twice_cannot_be_left_out_once(schedule: Schedul
 
 async def test_a_pause_is_no_outage(schedule: Scheduler) -> None:
     """Nothing runs in it, nothing is made up after it, and an edit does not end it."""
-    first = soon(3)
-    times = [later(first, seconds) for seconds in (0, 1, 6)]
+    first = soon(2)
+    times = [later(first, seconds) for seconds in (0, 1, 4)]
     await schedule.made(at=times, catch_up={"window": "1h", "policy": "all"})
     paused = await schedule.told("pause", reason="month end", by="anna")
     assert paused["state"] == "paused"
@@ -183,16 +182,14 @@ async def test_a_stable_jitter_moves_each_run_by_the_same_span(schedule: Schedul
     assert 0 < offsets[0] < 3600 and abs(offsets[0] - offsets[1]) < 0.01
 
 
-@pytest.mark.parametrize("change", ["note", "job"])
 async def test_an_edit_beside_the_rule_neither_fires_nor_drops_a_run(
-    schedule: Scheduler, worker: Worker, change: str
+    schedule: Scheduler, worker: Worker
 ) -> None:
     fields: dict[str, Any] = {"cron": "* * * * * *", "overlap": "allow", "catch_up": {"policy": "none"}}
     made = await schedule.made(**fields)
     begin = later(made["created_at"].split(".")[0] + "Z", 2)
-    for number in range(6):
-        news = {"note": str(number)} if change == "note" else {"job": {"payload": {"n": number}}}
-        await schedule.made(**fields, **news)
+    for number in range(5):
+        await schedule.made(**fields, note=str(number), job={"payload": {"n": number}})
         await asyncio.sleep(0.5)
     end = soon(0)
     await passed(end)
