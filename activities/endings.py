@@ -47,8 +47,8 @@ class Endings:
     async def last_run(self, job_id: str) -> dict[str, Any]:
         """The last execution under an id, once it has ended; empty when there is none.
 
-        `{"run_id", "started_at", "token", "succeeded_in"}`, of which `token` is the highest fencing token of its attempts,
-        and `succeeded_in` the run of its parent if it succeeded.
+        `{"run_id", "started_at", "token", "succeeded_in"}`, of which `token` is the highest fencing token of its
+        attempts, and `succeeded_in` the run of its parent if it succeeded.
         """
         try:
             described = await self._client.get_workflow_handle(job_id).describe()

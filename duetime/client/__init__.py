@@ -6,7 +6,8 @@ from duetime.client.events import JobEvent, PipelineEvent
 from duetime.client.fields import ChangeFields, Filters, JobFields
 from duetime.client.pipelines import PipelineFields, PipelineFilters, Pipelines, SubmittedPipeline
 from duetime.client.schedules import PutSchedule, RuleInput, ScheduleFilters, Schedules
-from duetime.client.sync import SyncClient, SyncPipelines
+from duetime.client.sync import SyncClient
+from duetime.client.sync_pipelines import SyncPipelines
 from duetime.client.sync_schedules import SyncSchedules
 
 __all__ = [

@@ -193,7 +193,8 @@ def test_search_attributes_missing_wrong_or_without_room() -> None:
     lacking = worst({key: kind for key, kind in WANTED.items() if key != name})
     assert lacking.severity is Severity.ERROR and name in lacking.says
     assert worst(WANTED | {name: INT}).severity is Severity.ERROR
-    full = worst(WANTED | {f"Other{n}": KEYWORD for n in range(4)})
+    room = 10 - sum(kind == KEYWORD for kind in WANTED.values())
+    full = worst(WANTED | {f"Other{n}": KEYWORD for n in range(room)})
     assert full.severity is Severity.WARNING and "Keyword" in full.says
 
 
