@@ -90,7 +90,7 @@ def pipelines(http: httpx2.AsyncClient, queue: str) -> Pipelines:
 
 @pytest.fixture(scope="session")
 async def served_queue(client: Client) -> AsyncIterator[str]:
-    """A queue with a worker, for all tests: jobs have ids of their own, and to start and stop a worker takes a while."""
+    """A queue with a worker for all tests: jobs have ids of their own, and starting and stopping one takes a while."""
     STAGE.loop = asyncio.get_running_loop()
     queue = f"q-{uuid.uuid4().hex[:12]}"
     async with Worker(client, HANDLERS, queues=[queue], concurrency=100):
