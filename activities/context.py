@@ -1,5 +1,6 @@
 """What the built-in kinds need to know of the job they run for, and nothing more."""
 
+from datetime import datetime
 from typing import Protocol
 
 
@@ -20,3 +21,7 @@ class JobContext(Protocol):
     @property
     def idempotency_key(self) -> str:
         """The same for every attempt of the job."""
+
+    @property
+    def nominal_time(self) -> datetime | None:
+        """The instant that a schedule's rule named, before jitter; `None` for other jobs."""

@@ -6,15 +6,16 @@ published in its memo after each step, where it is read without any worker.
 """
 
 import asyncio
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 from temporalio import workflow
-from temporalio.common import RetryPolicy
+from temporalio.common import RawValue, RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError, TemporalError
 
 with workflow.unsafe.imports_passed_through():
-    from pydantic import Field, ValidationError
+    from pydantic import Field
 
     from activities.bulk.canaries import AWAIT_CANARIES
     from activities.bulk.freezing import FREEZE, FreezeRequest, set_id
@@ -39,6 +40,8 @@ with workflow.unsafe.imports_passed_through():
     from duetime.contracts.record import Part, cut
     from workflows.bulk_set import RELEASE
     from workflows.forgiving import forgiving
+    from workflows.one_argument import one_argument
+    from workflows.raw import raw
 
 #: Signals: carry out what a dry run kept; let the jobs that have not had their turn alone.
 RUN, STOP = "run", "stop"
@@ -81,9 +84,10 @@ class BulkOperation:
         self._stop: str | None = None
 
     @workflow.run
-    async def run(self, plan: Any = None, place: Any = None) -> dict[str, Any]:
-        self._plan = _read(plan)
-        self._place = Place.model_validate(place) if place else self._begin()
+    @raw
+    async def run(self, *arguments: RawValue) -> dict[str, Any]:
+        self._plan, place = _read(arguments)
+        self._place = place or self._begin()
         self._told = self._told or self._place.told
         state, reason = await self._to_its_end()
         await self._release()
@@ -282,10 +286,14 @@ class BulkOperation:
                 workflow.logger.info("set %d of the operation is gone", number)
 
 
-def _read(value: Any) -> Plan:
-    """The plan; a readable failure for what is none, since a workflow task that fails is tried for ever."""
+def _read(arguments: Sequence[Any]) -> tuple[Plan, Place | None]:
+    """The plan, and where an earlier run left off; a readable failure for anything else, since a workflow task that
+    fails is tried for ever."""
     try:
-        return Plan.model_validate(value)
-    except ValidationError:
+        if len(arguments) == 2:
+            plan, place = arguments  # which the SDK has decoded
+            return Plan.model_validate(plan), Place.model_validate(place)
+        return Plan.model_validate(one_argument(arguments)), None
+    except ValueError:
         says = "start operations on many jobs through the API: POST /v1/jobs:retry or /v1/jobs:cancel"
         raise ApplicationError(says, type="InvalidOperation", non_retryable=True) from None

@@ -5,6 +5,7 @@ for as many as are told together.
 """
 
 import asyncio
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, NoReturn
 
@@ -26,7 +27,9 @@ with workflow.unsafe.imports_passed_through():
         Place,
     )
     from workflows.forgiving import forgiving
+    from workflows.one_argument import one_argument
     from workflows.places import Places
+    from workflows.raw import raw
 
 #: How long a limit that nobody needs lives on, for the next one who does.
 IDLE = timedelta(minutes=1)
@@ -42,8 +45,9 @@ class ConcurrencyLimit:
     """Started by the first who asks it (`activities.limit_places`); its one argument is what an earlier run left."""
 
     @workflow.init
-    def __init__(self, packed: RawValue = None) -> None:  # type: ignore[assignment]
-        self._places = _read(packed)
+    @raw
+    def __init__(self, *arguments: RawValue) -> None:
+        self._places = _read(arguments)
         self._told_limit: int | None = workflow.memo_value(LIMIT_MEMO, default=None)
         self._looking: workflow.ActivityHandle[list[str]] | None = None
         self._looked_at: list[Place] = []
@@ -53,7 +57,8 @@ class ConcurrencyLimit:
         self._has_granted = False
 
     @workflow.run
-    async def run(self, packed: RawValue = None) -> None:  # type: ignore[assignment]
+    @raw
+    async def run(self, *arguments: RawValue) -> None:
         while True:
             await self._heed_look()
             self._places.expire(workflow.now())
@@ -188,12 +193,12 @@ class ConcurrencyLimit:
         return self._places.view(job).model_dump(mode="json")
 
 
-def _read(packed: RawValue | None) -> Places:
-    """What an earlier run left; nothing when there was none, or for what somebody else gave."""
-    if packed is None:
-        return Places()
+def _read(arguments: Sequence[RawValue]) -> Places:
+    """What an earlier run left; nothing when there was none, or for what somebody else gave: jobs count on the limit,
+    however it came to be there."""
     try:
-        return Places.unpack(workflow.payload_converter().from_payload(packed.payload))
+        packed = one_argument(arguments)
+        return Places.unpack(packed) if packed is not None else Places()
     except Exception as fault:
         workflow.logger.warning("what this limit was started with is left aside: %s", fault)
         return Places()

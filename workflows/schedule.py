@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from temporalio import workflow
+from temporalio.common import RawValue
 from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
@@ -21,6 +22,7 @@ with workflow.unsafe.imports_passed_through():
     from duetime.schedules.attention import SETTLED, next_attention, settled_edits
     from duetime.schedules.ids import by_hand_id
     from workflows import schedule_server as server
+    from workflows.raw import raw
     from workflows.schedule_commands import (
         BackfillCommand,
         PauseCommand,
@@ -29,6 +31,7 @@ with workflow.unsafe.imports_passed_through():
         TriggerCommand,
         refuse,
     )
+    from workflows.schedule_input import read_book
 
 #: How long an entity that nobody puts anything into waits.
 _EMPTY = timedelta(minutes=1)
@@ -46,8 +49,9 @@ class ScheduleWorkflow:
     """State is one `Book`, handed from run to run."""
 
     @workflow.init
-    def __init__(self, book: dict[str, Any] | None = None) -> None:
-        self._book = Book.model_validate(book) if book else None
+    @raw
+    def __init__(self, *arguments: RawValue) -> None:
+        self._book, self._fault = read_book(arguments, workflow.info().workflow_id)
         self._published: dict[str, Any] = {}
         self._lock = asyncio.Lock()
         self._check = False
@@ -61,7 +65,10 @@ class ScheduleWorkflow:
         self._filling: asyncio.Task[None] | None = None
 
     @workflow.run
-    async def run(self, book: dict[str, Any] | None = None) -> dict[str, Any]:
+    @raw
+    async def run(self, *arguments: RawValue) -> dict[str, Any]:
+        if self._fault is not None:
+            raise self._fault
         with contextlib.suppress(TimeoutError):
             await workflow.wait_condition(lambda: self._book is not None, timeout=_EMPTY)
         while True:

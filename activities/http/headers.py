@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from urllib.parse import quote
 
 from activities.context import JobContext
+from duetime.contracts.instants import format_instant
 
 MOST_HEADERS = 64
 LONGEST_VALUE = 8 * 1024
@@ -71,12 +72,15 @@ def check_headers(headers: Mapping[str, str]) -> Headers:
 
 def job_headers(job: JobContext) -> Headers:
     """What tells the receiver which job calls, and lets it do its work once."""
-    return {
+    headers = {
         "idempotency-key": header_safe(job.idempotency_key),
         "duetime-job-id": header_safe(job.id),
         "duetime-attempt": str(job.attempt),
         "duetime-fencing-token": str(job.fencing_token),
     }
+    if job.nominal_time is not None:
+        headers["duetime-nominal-time"] = format_instant(job.nominal_time)
+    return headers
 
 
 def header_safe(text: str) -> str:

@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from api.doctor.left_behind import left_behind
 from api.doctor.queues import examine_queues
 from api.doctor.schedules import examine_schedules
 from api.kinds.known import Known
-from api.patience import answer_in_time
+from api.patience import answer_in_time, in_time
 from api.problems import Problem
 from api.queues.board import Board
 from api.schedules.reading import ScheduleReader
-from duetime.contracts.schedule_view import ScheduleSummary
 from duetime.doctor.findings import Finding, Report, Severity, error
 from duetime.doctor.server import examine_server
 from duetime.doctor.zones import examine_zones
@@ -52,10 +52,10 @@ async def _queues(board: Board) -> list[Finding]:
 
 
 async def _schedules(client: Client) -> list[Finding]:
-    async def summaries() -> list[ScheduleSummary]:
-        return [found async for found in ScheduleReader(client, "").summaries()]
-
     try:
-        return examine_schedules(await answer_in_time(summaries()), datetime.now(UTC))
+        async with in_time():
+            known = [found async for found in ScheduleReader(client, "").summaries()]
+            left = await left_behind(client, {one.id for one in known})
+        return examine_schedules(known, datetime.now(UTC), left)
     except (RPCError, Problem) as fault:
         return [error("schedules", f"they cannot be read: {fault}", "try again when the server is less busy")]

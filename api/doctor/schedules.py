@@ -1,20 +1,25 @@
-"""Checks of schedules: those that wait for somebody who may have forgotten them."""
+"""Checks of schedules: those that wait for somebody who may have forgotten them, or that nobody looks after."""
 
+import shlex
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from duetime.contracts.duration import format_duration
 from duetime.contracts.schedule_view import ScheduleState, ScheduleSummary
-from duetime.doctor.findings import Finding, ok, warning
+from duetime.doctor.findings import Finding, error, ok, warning
+from duetime.schedules.ids import entity_id
 
 #: A pause without an end that lasts longer is worth a word.
 _LONG = timedelta(days=7)
 
 
-def examine_schedules(schedules: Iterable[ScheduleSummary], now: datetime) -> list[Finding]:
-    """What is not well with schedules; one line when all is. Pure."""
+def examine_schedules(
+    schedules: Iterable[ScheduleSummary], now: datetime, left: Iterable[str] = ()
+) -> list[Finding]:
+    """What is not well with schedules, and with those `left` behind; one line when all is. Pure."""
     known = sorted(schedules, key=lambda schedule: schedule.id)
-    found = [
+    found = [_left(schedule_id) for schedule_id in left]
+    found += [
         warning(
             "schedules",
             f"schedule `{one.id}` is paused by {pause.by} for {_days(now - pause.since)}: {pause.reason}",
@@ -28,6 +33,16 @@ def examine_schedules(schedules: Iterable[ScheduleSummary], now: datetime) -> li
         f"none of {len(known):,} is paused for long; {over:,} will not fire again, as they were meant to end"
     )
     return found or [ok("schedules", well)]
+
+
+def _left(schedule_id: str) -> Finding:
+    return error(
+        "schedules",
+        f"schedule `{schedule_id}` is on the server, which fires it by its rule, but its workflow "
+        f"`{entity_id(schedule_id)}` is gone: nobody looks after it, and the API does not know it",
+        f"put it again (PUT /v1/schedules/{schedule_id}), or end it: "
+        f"temporal schedule delete --schedule-id {shlex.quote(schedule_id)}",
+    )
 
 
 def _days(span: timedelta) -> str:

@@ -69,7 +69,7 @@ def match(facts: Keyed, wanted: dict[str, str]) -> Match:
 
 
 def other_body() -> Problem:
-    detail = "this Idempotency-Key came with another body before: use a new key for a new job"
+    detail = "this Idempotency-Key came with another body before: use a new key for a new job, pipeline or operation"
     return Problem(
         422,
         "idempotency-key-reused",

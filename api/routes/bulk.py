@@ -9,7 +9,7 @@ from api.bulk.plans import cancel_plan, redrive_plan
 from api.bulk.requests import BulkCancel, BulkRedrive
 from api.jobs.idempotency import key_of
 from api.problems import problem_responses
-from api.routes.jobs import IdempotencyKey
+from api.routes.jobs import idempotency_header
 from api.security.scopes import Scope, needs
 from api.strict import StrictRoute
 from duetime.contracts.operations import OperationView
@@ -17,6 +17,7 @@ from duetime.contracts.operations import OperationView
 router = APIRouter(prefix="/v1", tags=["operations"], route_class=StrictRoute)
 
 Manager = Annotated[Operations, Depends(operations_of)]
+OperationKey = Annotated[str | None, idempotency_header("operation")]
 _RESPONSES: dict[int | str, dict[str, Any]] = {
     202: {"description": "Kept: the operation goes on by itself. `Location` tells where it is read"},
     **problem_responses(400, 413, 415, 422, 503),
@@ -41,7 +42,7 @@ async def redrive_jobs(
     request: Request,
     response: Response,
     operations: Manager,
-    idempotency_key: IdempotencyKey = None,
+    idempotency_key: OperationKey = None,
 ) -> OperationView:
     plan, key = redrive_plan(wanted), key_of(request)
     return _answered(
@@ -63,7 +64,7 @@ async def cancel_jobs(
     request: Request,
     response: Response,
     operations: Manager,
-    idempotency_key: IdempotencyKey = None,
+    idempotency_key: OperationKey = None,
 ) -> OperationView:
     plan, key = cancel_plan(wanted), key_of(request)
     return _answered(

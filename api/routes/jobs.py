@@ -36,18 +36,21 @@ Wait = Annotated[
     WithJsonSchema(DURATION_SCHEMA),
     Query(description="how long to wait for the end; more than 60 s is 60 s"),
 ]
-IdempotencyKey = Annotated[
-    str | None,
-    Header(
+
+
+def idempotency_header(made: str) -> Any:
+    """The header `Idempotency-Key` of a route that makes a `made`, for its OpenAPI entry."""
+    return Header(
         alias="Idempotency-Key",
-        description="the same key and body are the same job",
+        description=f"the same key and body are the same {made}",
         json_schema_extra={
             "minLength": 1,
             "maxLength": limits.IDEMPOTENCY_KEY_LENGTH,
             "pattern": "^[ -~]+$",
         },
-    ),
-]
+    )
+
+
 LONGEST_WAIT = timedelta(seconds=60)
 
 
@@ -85,7 +88,7 @@ async def submit(
     request: Request,
     response: Response,
     jobs: Manager,
-    idempotency_key: IdempotencyKey = None,
+    idempotency_key: Annotated[str | None, idempotency_header("job")] = None,
 ) -> JobView:
     key = key_of(request)
     submitted = await jobs.submitter.submit(submission, key, await request.json() if key else None)

@@ -1,7 +1,6 @@
 """`GET /metrics`: what Prometheus reads, in its text format or in OpenMetrics, whichever it asks for."""
 
 import logging
-from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -12,14 +11,15 @@ from temporalio.service import RPCError
 
 from api.observe.counters import REGISTRY
 from api.observe.gauges import Gauges
+from api.observe.schedules import ScheduleMetrics
 from api.patience import answer_in_time
 from api.problems import Problem
 from api.queues.board import Sight
 from api.queues.manager import Queues, queues_of
+from api.schedules.figures import Tally
 from api.schedules.manager import Schedules, schedules_of
 from api.security.scopes import Scope, needs
 from api.strict import StrictRoute
-from duetime.contracts.schedule_view import ScheduleState
 
 router = APIRouter(tags=["health"], route_class=StrictRoute)
 log = logging.getLogger("duetime.api")
@@ -42,7 +42,10 @@ async def metrics(
 ) -> Response:
     both = CollectorRegistry()
     sight = await _look(queues)
-    both.register(Gauges(sight, await _states(schedules) if sight is not None else None))
+    both.register(Gauges(sight))
+    tally = await _tally(schedules) if sight is not None else None
+    if tally is not None:
+        both.register(ScheduleMetrics(tally))
     both.register(REGISTRY)
     encode, content_type = choose_encoder(request.headers.get("accept", ""))
     return Response(encode(both), media_type=content_type)
@@ -56,9 +59,9 @@ async def _look(queues: Queues) -> Sight | None:
         return None
 
 
-async def _states(schedules: Schedules) -> Mapping[ScheduleState, int] | None:
+async def _tally(schedules: Schedules) -> Tally | None:
     try:
-        return await answer_in_time(schedules.states.get(_FRESH))
+        return await answer_in_time(schedules.tally.get(_FRESH))
     except (RPCError, Problem, RuntimeError) as error:
         log.warning("the metrics have no schedules, Temporal does not tell: %s", error)
         return None

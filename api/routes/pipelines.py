@@ -15,7 +15,7 @@ from api.pipelines.manager import Pipelines, pipelines_of
 from api.problems import problem_responses
 from api.routes.batch import BatchRoute
 from api.routes.events import EventStream
-from api.routes.jobs import LONGEST_WAIT, IdempotencyKey, Wait, headers_told
+from api.routes.jobs import LONGEST_WAIT, Wait, headers_told, idempotency_header
 from api.routes.pipeline_examples import (
     GRAPH_EXAMPLE,
     PICTURE_EXAMPLE,
@@ -68,7 +68,7 @@ async def submit(
     response: Response,
     pipelines: Manager,
     charge: Charge,
-    idempotency_key: IdempotencyKey = None,
+    idempotency_key: Annotated[str | None, idempotency_header("pipeline")] = None,
 ) -> PipelineView:
     key = key_of(request)
     charge(len(submission.jobs) - 1)

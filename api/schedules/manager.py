@@ -1,6 +1,5 @@
 """The parts that routes on schedules call, wired once for each app."""
 
-from collections import Counter
 from dataclasses import dataclass, replace
 
 from fastapi import Request
@@ -10,11 +9,11 @@ from api.kinds.checking import KindCheck
 from api.queues.shared import Shared
 from api.schedules.applying import Applier
 from api.schedules.commands import Commander
+from api.schedules.figures import Tally, Teller, figures_of
 from api.schedules.forecasting import Forecaster
 from api.schedules.operations import Operator
 from api.schedules.reading import ScheduleReader
 from api.security.caller import Caller, WhoCalls
-from duetime.contracts.schedule_view import ScheduleState
 
 
 @dataclass(frozen=True)
@@ -24,14 +23,15 @@ class Schedules:
     reader: ScheduleReader
     commander: Commander
     operator: Operator
-    #: How many stand how, whoever may see them: one look for all who ask.
-    states: Shared[Counter[ScheduleState]]
+    #: How all stand, whoever may see them: one look for all who ask.
+    tally: Shared[Tally]
 
     @classmethod
     def over(cls, client: Client, ui_url: str, check: KindCheck) -> "Schedules":
         reader = ScheduleReader(client, ui_url.rstrip("/"))
         commander = Commander(client, reader, check)
-        return cls(reader, commander, Operator(client, reader, commander), Shared(reader.count_by_state))
+        teller = Teller(reader.summaries, lambda schedule_id: figures_of(client, schedule_id))
+        return cls(reader, commander, Operator(client, reader, commander), Shared(teller.look))
 
     @property
     def forecaster(self) -> Forecaster:

@@ -222,7 +222,7 @@ class Service:
 
 
 def _other_body() -> ApiError:
-    detail = "this Idempotency-Key came with another body before: use a new key for a new job"
+    detail = "this Idempotency-Key came with another body before: use a new key for a new job, pipeline or operation"
     errors: list[Mapping[str, str]] = [{"pointer": "header Idempotency-Key", "message": detail}]
     title = "Idempotency-Key used with another body"
     return problem_error(422, "idempotency-key-reused", title, detail, errors=errors)

@@ -4,6 +4,7 @@ import asyncio
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 
 #: For calls without TLS: reading the machine's certificates takes longer than most tests.
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -15,6 +16,7 @@ class FakeJob:
     attempt: int = 2
     fencing_token: int = 1_796_000_000_123_456
     idempotency_key: str = "key-1"
+    nominal_time: datetime | None = None
 
 
 async def eventually(fact: Callable[[], object]) -> None:

@@ -61,6 +61,13 @@ async def test_the_receiver_learns_which_job_calls(kind: HttpKind, job: FakeJob)
     }
 
 
+async def test_the_run_of_a_schedule_says_for_which_time_it_is(kind: HttpKind) -> None:
+    paris = datetime(2027, 1, 15, 8, tzinfo=ZoneInfo("Europe/Paris"))
+    async with Receiver(answer()) as receiver:
+        await call(kind, FakeJob(nominal_time=paris), url=receiver.url())
+    assert receiver.seen[0].headers["duetime-nominal-time"] == "2027-01-15T07:00:00Z"
+
+
 async def test_the_message_is_signed_as_standard_webhooks_wants_it(job: FakeJob) -> None:
     tokyo = datetime.now(UTC).astimezone(ZoneInfo("Asia/Tokyo"))
     kind = HttpKind(AddressPolicy.parse("127.0.0.1"), Signer(SECRETS), tls=NO_TLS, now=lambda: tokyo)

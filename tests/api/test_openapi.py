@@ -143,3 +143,22 @@ def test_durations_are_told_in_the_form_that_answers_have(document: Json) -> Non
     fields = document["components"]["schemas"]["Submission"]["properties"]
     assert (fields["timeout"]["default"], fields["lease"]["default"]) == ("10m", "30s")
     assert fields["spread"]["default"] == "0s"
+
+
+def test_a_key_says_what_it_makes_once(document: Json) -> None:
+    said = {
+        f"{method.upper()} {path}": parameter["description"]
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+        for parameter in operation.get("parameters", [])
+        if parameter["name"].lower() == "idempotency-key"
+    }
+    same = "the same key and body are the same"
+    batch = said.pop("POST /v1/jobs:batch")
+    assert "key of each job" in batch
+    assert said == {
+        "POST /v1/jobs": f"{same} job",
+        "POST /v1/pipelines": f"{same} pipeline",
+        "POST /v1/jobs:retry": f"{same} operation",
+        "POST /v1/jobs:cancel": f"{same} operation",
+    }

@@ -364,7 +364,14 @@ async def test_a_job_without_a_limit_pays_nothing(
 async def test_a_limit_started_by_hand_with_anything_serves_all_the_same(
     jobs: Jobs, client: Client, queue: str, key: str, floor: Floor, work: Any
 ) -> None:
-    bad: list[list[Any]] = [[], ["x"], [{"limit": 1}], [RawValue(Payload(data=b"\xff"))]]
+    bad: list[list[Any]] = [
+        [],
+        ["x"],
+        [{"limit": 1}],
+        [RawValue(Payload(data=b"\xff"))],
+        [1, 2],
+        [{}, None, "x"],
+    ]
     floor.go.set()
     async with serving(client, queue, work):
         for number, arguments in enumerate(bad):

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from temporalio.client import Client
 
-from api.observe import counters, gauges
+from api.observe import counters, gauges, schedules
 from api.queues.buckets import Bucket
 from duetime.connection import connect
 from duetime.contracts.queues import Health
@@ -39,8 +39,10 @@ def documented() -> dict[str, list[tuple[str, set[str]]]]:
 def existing() -> dict[str, list[tuple[str, set[str]]]]:
     """The same of the code: gauges, counters of the API, then those of workers."""
     found: dict[str, list[tuple[str, set[str]]]] = {}
-    for gauge in gauges.ALL:
+    for gauge in [*gauges.ALL, *schedules.GAUGES]:
         found.setdefault(gauge.name, []).append(("gauge", set(gauge.labels)))
+    for count in schedules.COUNTS:
+        found.setdefault(count.name, []).append(("counter", set(count.labels)))
     for metric in vars(counters).values():
         if hasattr(metric, "_labelnames"):
             name = metric._name + ("_total" if metric._type == "counter" else "")
@@ -135,6 +137,7 @@ async def test_the_api_shows_how_queues_stand(bench: Bench) -> None:
     assert seen["duetime_temporal_up", ()] == 1 and seen["duetime_orchestrators", ()] == 1
     assert seen["duetime_jobs_submitted_total", ("quick", bench.queue)] == 2
     shown = {name for name, _ in seen}
+    assert {schedules.SCHEDULES.name, schedules.LEFT_OUT.name} <= shown
     assert {gauge.name for gauge in gauges.ALL} - shown <= {
         "duetime_queue_rate_limit",
         "duetime_queue_slots",
@@ -175,4 +178,4 @@ async def test_without_temporal_metrics_are_still_answered() -> None:
     assert answer.status_code == 200
     seen = read(answer.text)
     assert seen["duetime_temporal_up", ()] == 0
-    assert not any(name.startswith("duetime_backlog") for name, _ in seen)
+    assert not any(name.startswith(("duetime_backlog", "duetime_schedule")) for name, _ in seen)

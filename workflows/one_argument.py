@@ -1,0 +1,22 @@
+"""What a workflow of our own is started with, when it takes one argument or none (`workflows.raw`)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from temporalio import workflow
+from temporalio.common import RawValue
+
+
+def one_argument(arguments: Sequence[Any]) -> Any:
+    """The value of the one argument, `None` when there is none; `ValueError` for more, and for what cannot be read."""
+    if not arguments:
+        return None
+    if len(arguments) > 1:
+        raise ValueError(f"one argument at most, not {len(arguments)}")
+    (only,) = arguments
+    if not isinstance(only, RawValue):
+        return only
+    try:
+        return workflow.payload_converter().from_payload(only.payload)
+    except Exception as fault:  # whatever a converter makes of somebody's bytes
+        raise ValueError(f"not JSON: {fault}") from None
