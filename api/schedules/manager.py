@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from fastapi import Request
 from temporalio.client import Client
 
-from api.kinds.checking import KindCheck
+from api.jobs.manager import Jobs
 from api.schedules.applying import Applier
+from api.schedules.checking import WorkCheck
 from api.schedules.commands import Commander
 from api.schedules.forecasting import Forecaster
 from api.schedules.operations import Operator
@@ -23,9 +24,9 @@ class Schedules:
     operator: Operator
 
     @classmethod
-    def over(cls, client: Client, ui_url: str, check: KindCheck) -> "Schedules":
+    def over(cls, client: Client, ui_url: str, jobs: Jobs) -> "Schedules":
         reader = ScheduleReader(client, ui_url.rstrip("/"))
-        commander = Commander(client, reader, check)
+        commander = Commander(client, reader, WorkCheck(jobs.check, jobs.reader))
         return cls(reader, commander, Operator(client, reader, commander))
 
     @property
