@@ -1,6 +1,6 @@
 """A nightly pipeline over orders: extract, check, load, report. `make run` loads its handlers, and tells how to start.
 
-`nightly.json` is the pipeline for one day, `nightly-schedule.json` the schedule that runs it every night for the day before.
+`nightly.json` is the pipeline for one day, `nightly-schedule.json` a schedule of it: every night for the day before.
 
 Every step may run twice: its worker died, somebody redrove the pipeline, or two of them are at work on one day. Reading
 steps give the same answer again. The one that writes replaces the day's rows as a whole, in one transaction, fenced, so

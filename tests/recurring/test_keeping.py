@@ -11,6 +11,7 @@ from duetime.contracts import limits
 from duetime.worker import Worker
 from tests.api.caller import faults, problem
 from tests.api.conftest import calling
+from tests.api.conftest import settings as plain_settings
 from tests.recurring.conftest import Recurring
 from tests.schedules.test_bound_keys import greet
 from tests.security.keyring import Keyring, bearer, settings
@@ -79,11 +80,15 @@ async def test_the_same_again_changes_nothing_and_a_job_of_it_does(recurring: Re
     assert edited["spec"]["pipeline"]["jobs"]["first"]["payload"] == {"n": 1}
 
 
-async def test_the_kinds_of_all_jobs_are_asked(recurring: Recurring, client: Client) -> None:
+async def test_the_kinds_of_all_jobs_are_asked(
+    client: Client, orchestration: None, recurring: Recurring
+) -> None:
     def jobs(name: Any) -> dict[str, Any]:
         return {"a": {}, "b": {"kind": "greet-strictly", "payload": {"name": name}, "needs": ["a"]}}
 
-    async with Worker(client, [greet], queues=[recurring.queue]):
+    # One of its own has no older answer of what was announced.
+    app = create_app(plain_settings(), client)
+    async with Worker(client, [greet], queues=[recurring.queue]), calling(app) as recurring.http:
         assert "/pipeline/jobs/b/payload/name" in faults(await recurring.put(jobs=jobs(7)))
         await recurring.made(jobs=jobs("x"))
         await recurring.made(jobs=jobs({"$result": "a"}))
