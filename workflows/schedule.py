@@ -7,6 +7,7 @@ is in the memo, where it is read with no worker alive.
 
 import asyncio
 import contextlib
+from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -15,8 +16,9 @@ from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from duetime.contracts.instants import parse_instant
-    from duetime.contracts.schedule_book import SCHEDULE, Backfill, Book, Put
+    from duetime.contracts.schedule_book import SCHEDULE, Backfill, Book, Put, Server
     from duetime.schedules import changes
+    from duetime.schedules.attention import SETTLED, next_attention, settled_edits
     from duetime.schedules.ids import by_hand_id
     from workflows import schedule_server as server
     from workflows.schedule_commands import (
@@ -32,8 +34,6 @@ with workflow.unsafe.imports_passed_through():
 _EMPTY = timedelta(minutes=1)
 #: Between two looks at a schedule about which nothing is heard.
 _LOOK = timedelta(hours=1)
-#: After an edit, until it is plain what the server started.
-_SETTLED = timedelta(seconds=2)
 _SOON = timedelta(seconds=15)
 #: The longest between two looks at a schedule whose queue has to empty before it is known what was missed.
 _LONGEST_WAIT = timedelta(minutes=1)
@@ -54,6 +54,8 @@ class ScheduleWorkflow:
         self._dirty = self._book is not None and self._book.dirty
         self._next_look = workflow.now() + _LOOK * (0.5 + workflow.random().random() / 2)
         self._waits = 0
+        #: How the server's schedule stood at the last look, until it is written.
+        self._seen: Server | None = None
         #: Nothing is done before, by itself: something failed, or has to wait.
         self._not_before = workflow.now()
         self._filling: asyncio.Task[None] | None = None
@@ -88,7 +90,7 @@ class ScheduleWorkflow:
     async def put(self, command: dict[str, Any]) -> dict[str, Any]:
         """Creates or replaces: `{"revision", "created", "changed"}`."""
         put = Put.model_validate(command)
-        async with self._lock:
+        async with self._turn():
             there = self._book if self._book is not None and not self._book.deleted else None
             if put.expect is not None and put.expect != (there.revision if there else 0):
                 raise refuse("StaleRevision", f"the revision is {there.revision if there else 0}", there)
@@ -111,7 +113,7 @@ class ScheduleWorkflow:
     async def pause(self, command: dict[str, Any]) -> dict[str, Any]:
         """Nothing starts by the rule until it is resumed; repeated, it changes the reason and the end."""
         wanted = PauseCommand.model_validate(command)
-        async with self._lock:
+        async with self._turn():
             book = await self._adopt(self._there)
             await self._write(changes.paused(book, wanted.span(workflow.now())))
             return self._answer()
@@ -120,7 +122,7 @@ class ScheduleWorkflow:
     async def resume(self, command: dict[str, Any]) -> dict[str, Any]:
         """The rule starts runs again; what came in the pause is made up when that is asked for."""
         wanted = ResumeCommand.model_validate(command)
-        async with self._lock:
+        async with self._turn():
             book = await self._adopt(self._there)
             pause, now = book.pause, workflow.now()
             if pause is None:
@@ -137,7 +139,7 @@ class ScheduleWorkflow:
     async def skip(self, command: dict[str, Any]) -> dict[str, Any]:
         """Leaves one time to come out."""
         wanted = SkipCommand.model_validate(command)
-        async with self._lock:
+        async with self._turn():
             book = await self._adopt(self._there)
             if wanted.at <= workflow.now():
                 raise refuse("TooLate", "that time has come already", book)
@@ -152,7 +154,7 @@ class ScheduleWorkflow:
         overlap = wanted.overlap or self._there.parsed.overlap
         if overlap == "allow":
             return await self._start_by_hand()
-        async with self._lock:
+        async with self._turn():
             book = self._there
             nominal = await server.pick(book)
             told = await server.trigger(book, nominal, overlap)
@@ -176,7 +178,7 @@ class ScheduleWorkflow:
     async def backfill(self, command: dict[str, Any]) -> dict[str, Any]:
         """Takes a backfill on; it goes on by itself. One that is under way already is not taken on twice."""
         wanted = BackfillCommand.model_validate(command)
-        async with self._lock:
+        async with self._turn():
             book = self._there
             for other in book.backfills:
                 if other.finished_at is None and wanted.is_same(other):
@@ -189,7 +191,7 @@ class ScheduleWorkflow:
     @workflow.update(name="delete")
     async def delete(self, expect: int | None = None) -> dict[str, Any]:
         """No run starts any more; those that are open go on."""
-        async with self._lock:
+        async with self._turn():
             book = self._there
             if expect is not None and expect != book.revision:
                 raise refuse("StaleRevision", f"the revision is {book.revision}", book)
@@ -230,8 +232,16 @@ class ScheduleWorkflow:
             workflow.upsert_memo(news)
             self._published |= news
 
+    @contextlib.asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """One command at a time, each with eyes of its own."""
+        async with self._lock:
+            self._seen = None
+            yield
+
     async def _adopt(self, book: Book) -> Book:
-        return changes.adopted(book, await server.look(book), workflow.now())
+        self._seen = await server.look(book)
+        return changes.adopted(book, self._seen, workflow.now())
 
     async def _write(self, book: Book) -> None:
         """Makes the server's schedule what `book` says, and that the book; the old one stays when it cannot be."""
@@ -239,8 +249,10 @@ class ScheduleWorkflow:
         by_the_clock = int(workflow.now().timestamp() * 1000)
         number = max(by_the_clock, (self._book.applied if self._book else 0) + 1)
         book = book.model_copy(update={"applied": number})
+        # What was seen under the same lock still stands: nobody else writes.
+        seen, self._seen = self._seen, None
         try:
-            applied, near = await server.apply(book)
+            applied, near = await server.apply(book, seen)
         except ActivityError:
             if self._book is not None:
                 self._book = self._book.model_copy(update={"applied": number})
@@ -253,10 +265,7 @@ class ScheduleWorkflow:
 
     def _due_at(self) -> datetime:
         """When there is something to look after next."""
-        book = self._here
-        until = book.pause.until if book.pause else None
-        edits = [at + _settling(book) for at in book.edits]
-        due = min(at for at in (until, book.renew_at, self._next_look, book.look_at, *edits) if at)
+        due = next_attention(self._here, self._next_look)
         return max(workflow.now() if self._check or self._dirty else due, self._not_before)
 
     def _is_due(self) -> bool:
@@ -291,10 +300,10 @@ class ScheduleWorkflow:
 
     async def _restore(self, now: datetime) -> None:
         """Runs the times that an edit took from the server."""
-        for edit in [at for at in self._here.edits if at + _settling(self._here) <= now]:
+        for edit in settled_edits(self._here, now):
             told = await server.judge(self._here, edit)
             if told["wait"]:
-                self._not_before = workflow.now() + _SETTLED
+                self._not_before = workflow.now() + SETTLED
                 return
             await self._make_up(told["times"])
             left = [other for other in self._here.edits if other != edit]
@@ -302,7 +311,7 @@ class ScheduleWorkflow:
 
     async def _mend(self, now: datetime) -> None:
         """Adopts what the server did, and writes its schedule again when time has made that necessary."""
-        async with self._lock:
+        async with self._turn():
             if self._here.deleted:
                 return
             seen = await server.look(self._here)
@@ -337,7 +346,7 @@ class ScheduleWorkflow:
 
     async def _make_up(self, times: list[str]) -> None:
         for portion in server.portions(times):
-            async with self._lock:
+            async with self._turn():
                 if self._here.deleted:
                     return
                 book = await self._adopt(self._here)
@@ -378,22 +387,4 @@ class ScheduleWorkflow:
     async def _fill_all(self) -> None:
         while not self._here.deleted and (backfill := self._next_backfill()) is not None:
             told = await server.backfill(self._here, backfill)
-            news: dict[str, Any] = {
-                "cursor": told["cursor"],
-                "started": backfill.started + told["started"],
-                "left": backfill.left + told["left"],
-                "finished_at": workflow.now().isoformat() if told["done"] else None,
-            }
-            book = changes.with_backfill(
-                self._here, Backfill.model_validate(backfill.model_dump(mode="json") | news)
-            )
-            counted = book.counted.model_copy(
-                update={"backfilled": book.counted.backfilled + told["started"]}
-            )
-            self._keep(book.model_copy(update={"counted": counted}))
-
-
-def _settling(book: Book) -> timedelta:
-    """After an edit: how long what the server started before may take to show."""
-    spec = book.parsed
-    return _SETTLED + (spec.jitter if spec.jitter_mode == "random" else timedelta(0))
+            self._keep(changes.filled(self._here, backfill, told, workflow.now()))

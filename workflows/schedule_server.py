@@ -22,9 +22,11 @@ async def look(book: Book) -> Server:
     return Server.model_validate(await _quickly(names.LOOK, book.id))
 
 
-async def apply(book: Book) -> tuple[Book, bool]:
+async def apply(book: Book, seen: Server | None = None) -> tuple[Book, bool]:
     """The book as the server has it now, and whether times just before may have been lost to this."""
-    told: dict[str, Any] = await _quickly(names.APPLY, book.compact())
+    told: dict[str, Any] = await _quickly(
+        names.APPLY, book.compact(), *([seen.model_dump(mode="json")] if seen is not None else [])
+    )
     applied = book.model_copy(
         update={
             "applied_paused": book.pause is not None,

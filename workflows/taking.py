@@ -5,7 +5,7 @@ intervals: nobody but they themselves would notice that a limit's workflow was e
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from datetime import timedelta
 from enum import Enum, auto
 from typing import Any, Protocol
@@ -101,19 +101,17 @@ class Taking:
                 return taken
         return Taken.ALL
 
-    def _asks(self) -> list[tuple[str, dict[str, Any]]]:
+    def _asks(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """The limits that concern the job, each with what the job itself knows of it: the key's first. So a job that
         waits for its key keeps no place of its queue from the others."""
-        asks: list[tuple[str, dict[str, Any]]] = []
         concurrency = self._spec.concurrency
         if concurrency is not None:
             # What the job says that was accepted last holds, whatever comes back to be tried again after it.
             self._carry.limit_at = self._carry.limit_at or _millis_of_start()
             ask = {"limit": concurrency.limit, "limit_at": self._carry.limit_at}
-            asks.append((limit_of_key(concurrency.key), ask))
+            yield limit_of_key(concurrency.key), ask
         if self._queue_may_be_limited():
-            asks.append((limit_of_queue(self._spec.queue), {}))
-        return asks
+            yield limit_of_queue(self._spec.queue), {}
 
     def _queue_may_be_limited(self) -> bool:
         """What this worker knows, when it is decided for the first time; ever after what its history says. A mark is

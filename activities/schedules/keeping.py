@@ -1,17 +1,13 @@
 """Writing the server's schedule, and taking it away."""
 
 import asyncio
+import uuid
 from datetime import UTC, datetime
 from typing import Any
 
 from temporalio import activity
-from temporalio.client import (
-    Client,
-    Schedule,
-    ScheduleAlreadyRunningError,
-    ScheduleUpdate,
-    ScheduleUpdateInput,
-)
+from temporalio.api.workflowservice.v1 import UpdateScheduleRequest
+from temporalio.client import Client, Schedule, ScheduleAlreadyRunningError
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -39,11 +35,12 @@ class Keeping:
         return (await look(self._client, schedule_id)).model_dump(mode="json", exclude_defaults=True)
 
     @activity.defn(name=APPLY)
-    async def apply(self, book: dict[str, Any]) -> dict[str, Any]:
+    async def apply(self, book: dict[str, Any], seen: dict[str, Any] | None = None) -> dict[str, Any]:
         """Makes the server's schedule what the book says.
 
         `{"renew_at", "exact_until", "zones_version", "window", "near"}`: `window` is the server's catch-up window in
-        seconds; `near` tells of times just before this write, which the server starts no more.
+        seconds; `near` tells of times just before this write, which the server starts no more. `seen` is how the
+        server's schedule stood just now, if somebody has looked.
         """
         wanted = Book.model_validate(book)
         now = datetime.now(UTC)
@@ -51,7 +48,7 @@ class Keeping:
             native = native_of(wanted, now)
         except RuleError as error:
             raise ApplicationError(str(error), type=REFUSED, non_retryable=True) from None
-        server = await look(self._client, wanted.id)
+        server = await look(self._client, wanted.id) if seen is None else Server.model_validate(seen)
         if server.exists and not server.applied:
             raise ApplicationError(
                 "Temporal has a schedule of this id that Duetime did not make",
@@ -100,11 +97,18 @@ class Keeping:
         except RPCError as error:
             raise _refused(error) from None
 
-        def changed(_: ScheduleUpdateInput) -> ScheduleUpdate:
-            return ScheduleUpdate(schedule)
-
         try:
-            await self._client.get_schedule_handle(book.id).update(changed)
+            await self._client.workflow_service.update_schedule(
+                UpdateScheduleRequest(
+                    namespace=self._client.namespace,
+                    schedule_id=book.id,
+                    # The SDK's own update reads the schedule first, for a caller who changes what is there.
+                    schedule=await schedule._to_proto(self._client),
+                    identity=self._client.identity,
+                    request_id=str(uuid.uuid4()),
+                ),
+                retry=True,
+            )
         except RPCError as error:
             raise _refused(error) from None
 

@@ -10,6 +10,7 @@ from typing import Any
 from temporalio import activity
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
 
 from activities.schedules.names import PICK, REFUSED, START, TRIGGER
 from activities.schedules.server import look, trigger
@@ -57,9 +58,13 @@ class Triggering:
         request_id = f"{info.workflow_run_id}-{info.activity_id}"
         server = await trigger(self._client, kept.id, at, OVERLAPS[overlap], request_id)
         job_id = run_id(kept.id, at)
-        skipped = job_id not in server.running and server.skipped > before.skipped
-        queued = job_id not in server.running and server.queued > before.queued
-        state = "queued" if queued else "skipped" if skipped else "started"
+        state = "started"
+        # The rule's own times may be skipped or queued meanwhile: what there is a run of has started all the same.
+        if job_id not in server.running and not await self._exists(job_id):
+            if server.queued > before.queued:
+                state = "queued"
+            elif server.skipped > before.skipped:
+                state = "skipped"
         return {"job_id": job_id, "state": state, "running": server.running}
 
     @activity.defn(name=START)
@@ -69,3 +74,12 @@ class Triggering:
         await start_run(
             self._client, kept, job_id, parse_instant(nominal), reuse=Reuse.NONE, request_id=job_id
         )
+
+    async def _exists(self, job_id: str) -> bool:
+        try:
+            await self._client.get_workflow_handle(job_id).describe()
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return False
+            raise
+        return True

@@ -1,6 +1,6 @@
 """How queues stand, as gauges: the same look that `GET /v1/queues` takes, some seconds old at most."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -9,6 +9,7 @@ from api.queues.board import Sight
 from api.queues.buckets import Bucket
 from api.queues.views import queue_list
 from duetime.contracts.queues import Health, QueueView
+from duetime.contracts.schedule_view import ScheduleState
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ PAUSED = Gauge("duetime_queue_paused", "Whether a queue is paused", ("queue",))
 RATE = Gauge(
     "duetime_queue_rate_limit", "Starts a second that a queue allows, where it has a limit", ("queue",)
 )
+SCHEDULES = Gauge("duetime_schedules", "Schedules by where they stand", ("state",))
 ORCHESTRATORS = Gauge("duetime_orchestrators", "Workers that run the workflows and live")
 
 ALL = (
@@ -58,14 +60,16 @@ ALL = (
     PAUSED,
     RATE,
     ORCHESTRATORS,
+    SCHEDULES,
 )
 
 
 class Gauges:
     """A collector of what was seen; of nothing but `duetime_temporal_up` when the server could not be asked."""
 
-    def __init__(self, sight: Sight | None) -> None:
+    def __init__(self, sight: Sight | None, schedules: Mapping[ScheduleState, int] | None = None) -> None:
         self._sight = sight
+        self._schedules = schedules
 
     def collect(self) -> Iterator[Metric]:
         yield UP.family([((), float(self._sight is not None))])
@@ -76,6 +80,10 @@ class Gauges:
         yield TAKEN_AT.family([((), census.taken_at.timestamp())])
         yield ORCHESTRATORS.family([((), float(len(seen.orchestration.workers)))])
         yield from _of_queues(seen.queues)
+        if self._schedules is not None:
+            yield SCHEDULES.family(
+                ((state.value,), float(self._schedules.get(state, 0))) for state in ScheduleState
+            )
 
 
 def _of_queues(queues: list[QueueView]) -> Iterator[Metric]:

@@ -1,6 +1,7 @@
 """`GET /metrics`: what Prometheus reads, in its text format or in OpenMetrics, whichever it asks for."""
 
 import logging
+from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -15,8 +16,10 @@ from api.patience import answer_in_time
 from api.problems import Problem
 from api.queues.board import Sight
 from api.queues.manager import Queues, queues_of
+from api.schedules.manager import Schedules, schedules_of
 from api.security.scopes import Scope, needs
 from api.strict import StrictRoute
+from duetime.contracts.schedule_view import ScheduleState
 
 router = APIRouter(tags=["health"], route_class=StrictRoute)
 log = logging.getLogger("duetime.api")
@@ -32,9 +35,14 @@ _FRESH = 10.0
     responses={200: {"description": "The text format of Prometheus, or OpenMetrics"}},
 )
 @needs(Scope.READ, covers_all=True)
-async def metrics(request: Request, queues: Annotated[Queues, Depends(queues_of)]) -> Response:
+async def metrics(
+    request: Request,
+    queues: Annotated[Queues, Depends(queues_of)],
+    schedules: Annotated[Schedules, Depends(schedules_of)],
+) -> Response:
     both = CollectorRegistry()
-    both.register(Gauges(await _look(queues)))
+    sight = await _look(queues)
+    both.register(Gauges(sight, await _states(schedules) if sight is not None else None))
     both.register(REGISTRY)
     encode, content_type = choose_encoder(request.headers.get("accept", ""))
     return Response(encode(both), media_type=content_type)
@@ -45,4 +53,12 @@ async def _look(queues: Queues) -> Sight | None:
         return await answer_in_time(queues.board.all(_FRESH))
     except (RPCError, Problem, RuntimeError) as error:
         log.warning("the metrics have no backlog, Temporal does not tell: %s", error)
+        return None
+
+
+async def _states(schedules: Schedules) -> Mapping[ScheduleState, int] | None:
+    try:
+        return await answer_in_time(schedules.states.get(_FRESH))
+    except (RPCError, Problem, RuntimeError) as error:
+        log.warning("the metrics have no schedules, Temporal does not tell: %s", error)
         return None

@@ -1,11 +1,13 @@
 """The parts that routes on schedules call, wired once for each app."""
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
 from fastapi import Request
 from temporalio.client import Client
 
 from api.jobs.manager import Jobs
+from api.queues.shared import Shared
 from api.schedules.applying import Applier
 from api.schedules.checking import WorkCheck
 from api.schedules.commands import Commander
@@ -13,6 +15,7 @@ from api.schedules.forecasting import Forecaster
 from api.schedules.operations import Operator
 from api.schedules.reading import ScheduleReader
 from api.security.caller import Caller, WhoCalls
+from duetime.contracts.schedule_view import ScheduleState
 
 
 @dataclass(frozen=True)
@@ -22,12 +25,14 @@ class Schedules:
     reader: ScheduleReader
     commander: Commander
     operator: Operator
+    #: How many stand how, whoever may see them: one look for all who ask.
+    states: Shared[Counter[ScheduleState]]
 
     @classmethod
     def over(cls, client: Client, ui_url: str, jobs: Jobs) -> "Schedules":
         reader = ScheduleReader(client, ui_url.rstrip("/"))
         commander = Commander(client, reader, WorkCheck(jobs.check, jobs.reader))
-        return cls(reader, commander, Operator(client, reader, commander))
+        return cls(reader, commander, Operator(client, reader, commander), Shared(reader.count_by_state))
 
     @property
     def forecaster(self) -> Forecaster:
@@ -41,7 +46,8 @@ class Schedules:
         """The same within what `caller` may see and submit."""
         reader = replace(self.reader, caller=caller)
         commander = replace(self.commander, reader=reader)
-        return Schedules(reader, commander, replace(self.operator, reader=reader, commander=commander))
+        operator = replace(self.operator, reader=reader, commander=commander)
+        return replace(self, reader=reader, commander=commander, operator=operator)
 
 
 def schedules_of(request: Request, caller: WhoCalls) -> Schedules:

@@ -1,6 +1,7 @@
 """Reading schedules: the entity's memo, the server's own schedule, and its runs. No worker need be alive."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,6 +24,7 @@ from duetime.contracts.schedule_book import BOOK, SCHEDULE, SPEC, Book
 from duetime.contracts.schedule_view import (
     OccurrencePage,
     ScheduleLinks,
+    ScheduleState,
     ScheduleSummary,
     ScheduleView,
 )
@@ -111,6 +113,10 @@ class ScheduleReader:
         now = datetime.now(UTC)
         async for book in self.books():
             yield summary_of(book, now)
+
+    async def count_by_state(self) -> Counter[ScheduleState]:
+        """How many schedules stand how."""
+        return Counter([schedule.state async for schedule in self.summaries()])
 
     async def _remembered(self) -> Any:
         """For how long the server remembers what has ended."""

@@ -10,7 +10,14 @@ from rich.text import Text
 from duetime.cli.show import state_text
 from duetime.cli.text import ago, local, safe
 from duetime.contracts.duration import format_duration
-from duetime.contracts.pipeline_view import PipelineJobView, PipelineProgress, PipelineSummary, PipelineView
+from duetime.contracts.pipeline_view import (
+    ItemsView,
+    PipelineJobView,
+    PipelineProgress,
+    PipelineSummary,
+    PipelineView,
+    progress_of,
+)
 from duetime.contracts.states import State
 
 #: What needs no words beside the column of needs is left out.
@@ -62,7 +69,7 @@ def _took(job: PipelineJobView) -> str:
 def _note(job: PipelineJobView) -> Text:
     parts = []
     if job.items is not None:
-        parts.append(f"{job.items.done:,} of {job.items.total:,}")
+        parts.append(items_text(job.items))
     if job.reason is not None and job.reason != "needs":
         parts.append(_REASONS[job.reason])
     if job.error is not None:
@@ -100,21 +107,29 @@ def counts_text(counts: Mapping[State, int]) -> str:
 
 
 def event_line(now: PipelineView | PipelineProgress, before: PipelineView | PipelineProgress | None) -> Text:
-    """When, how the pipeline stands, and which jobs have moved since."""
+    """When, how the pipeline stands, and which jobs and items have moved since."""
     line = Text.assemble(
         f"{local(datetime.now(UTC))}  ", state_text(now.state), f"  {counts_text(now.counts)}"
     )
-    if before is not None:
-        was, states = _states(before), _states(now)
-        moved = [(name, state) for name, state in states.items() if was.get(name) is not state]
-        for name, state in moved[:_CHANGES]:
-            line.append(f"  {safe(name)} ").append(state_text(state))
-        if len(moved) > _CHANGES:
-            line.append(f"  and {len(moved) - _CHANGES:,} more")
+    if before is None:
+        return line
+    was, states = _progress(before), _progress(now)
+    moved = [name for name, state in states.jobs.items() if was.jobs.get(name) is not state]
+    counted = [name for name, items in states.items.items() if was.items.get(name) != items]
+    told = list(dict.fromkeys([*moved, *counted]))
+    for name in told[:_CHANGES]:
+        line.append(f"  {safe(name)} ").append(state_text(states.jobs[name]))
+        if name in states.items:
+            line.append(f" {items_text(states.items[name])}")
+    if len(told) > _CHANGES:
+        line.append(f"  and {len(told) - _CHANGES:,} more")
     return line
 
 
-def _states(pipeline: PipelineView | PipelineProgress) -> dict[str, State]:
-    if isinstance(pipeline, PipelineView):
-        return {name: job.state for name, job in pipeline.jobs.items()}
-    return pipeline.jobs
+def items_text(items: ItemsView) -> str:
+    """`37 of 120`."""
+    return f"{items.done:,} of {items.total:,}"
+
+
+def _progress(pipeline: PipelineView | PipelineProgress) -> PipelineProgress:
+    return progress_of(pipeline) if isinstance(pipeline, PipelineView) else pipeline

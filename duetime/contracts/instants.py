@@ -3,8 +3,9 @@
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from functools import cache
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
+
+from duetime.contracts.zones import names, zone_of
 
 _RFC3339 = re.compile(
     r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?P<offset>[Zz]|[+-]\d{2}:\d{2})?", re.ASCII
@@ -63,19 +64,13 @@ def _after_epoch(instant: datetime) -> datetime:
     return instant
 
 
-@cache
-def _names() -> frozenset[str]:
-    # These two are files beside the zones: the machine's own zone, and a marker for "not set".
-    return frozenset(available_timezones() - {"localtime", "Factory"})
-
-
 def find_zone(name: str) -> ZoneInfo:
     """The zone of an IANA name; `ValueError` for anything else, paths and wrong case included."""
-    if name not in _names():
-        nearest = next((known for known in _names() if known.lower() == name.strip().lower()), None)
+    if name not in names():
+        nearest = next((known for known in names() if known.lower() == name.strip().lower()), None)
         hint = f"did you mean {nearest!r}?" if nearest else 'use an IANA name such as "Europe/Paris"'
         raise ValueError(f"unknown time zone {name[:64]!r}: {hint}")
-    return ZoneInfo(name)
+    return zone_of(name)
 
 
 def from_wall_time(wall: datetime, zone: ZoneInfo) -> datetime:

@@ -21,10 +21,10 @@ class PipelineMoment:
 
     @cached_property
     def id(self) -> str:
-        """The same for moments between which no job has moved."""
+        """The same for moments between which no job, and no item of one, has moved."""
         pipeline = self.pipeline
         jobs = [
-            [name, job.state, job.attempt, job.items.model_dump() if job.items else None]
+            [name, job.state, job.items.model_dump() if job.items else None]
             for name, job in pipeline.jobs.items()
         ]
         told = json.dumps([pipeline.run_id, pipeline.state, jobs])

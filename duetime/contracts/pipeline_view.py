@@ -89,9 +89,10 @@ class PipelineSummary(Answer):
 
 
 class PipelineProgress(PipelineSummary):
-    """A pipeline in an event: with the state of each job."""
+    """A pipeline in an event: with the state of each job, and how far those are that run for each item of a list."""
 
     jobs: dict[str, State]
+    items: dict[str, ItemsView] = Field(default_factory=dict)
 
 
 class PipelineView(PipelineSummary):
@@ -126,7 +127,8 @@ def summary_of(pipeline: PipelineView) -> PipelineSummary:
 
 
 def progress_of(pipeline: PipelineView) -> PipelineProgress:
-    """The pipeline with no more of each job than its state."""
+    """The pipeline with no more of each job than its state, and the counts of its items."""
     fields = {name: getattr(pipeline, name) for name in PipelineSummary.model_fields}
     states = {name: job.state for name, job in pipeline.jobs.items()}
-    return PipelineProgress.model_construct(**fields, jobs=states)
+    items = {name: job.items for name, job in pipeline.jobs.items() if job.items is not None}
+    return PipelineProgress.model_construct(**fields, jobs=states, items=items)

@@ -1,21 +1,12 @@
-"""Time zones by their IANA names, all from one database: the `tzdata` package.
-
-The machine's own database is never read, so every process of a deployment computes the same instants, and
-`VERSION` says from which edition. (zoneinfo would prefer the machine's.)
-"""
+"""Time zones by their IANA names, and what is to be said of a name that is none or hardly meant."""
 
 from difflib import get_close_matches
-from functools import cache
-from importlib import resources
-from io import BytesIO
 from zoneinfo import ZoneInfo
 
-import tzdata  # type: ignore[import-untyped]
-
+from duetime.contracts.zones import VERSION, file_of, names, zone_of
 from duetime.cron.errors import ZoneError
 
-#: The edition of the IANA time zone database in use, such as `2026b`.
-VERSION: str = tzdata.IANA_VERSION
+__all__ = ["VERSION", "check_zone", "definition", "load_zone", "names"]
 
 _LONGEST_NAME = 64
 
@@ -31,30 +22,22 @@ _ABBREVIATIONS = {
 }  # fmt: skip
 
 
-@cache
-def names() -> frozenset[str]:
-    """Every name accepted; `Factory`, the database's word for "not set up yet", is not a place."""
-    listed = resources.files("tzdata").joinpath("zones").read_text("utf-8").split()
-    return frozenset(listed) - {"Factory"}
-
-
-@cache
 def load_zone(name: str) -> ZoneInfo:
     """The zone of a name that `check_zone` accepted; `ZoneError` for any other."""
-    return ZoneInfo.from_file(BytesIO(definition(name)), key=name)
+    check_zone(name)
+    return zone_of(name)
 
 
 def definition(name: str) -> bytes:
     """The zone as the database has it, a TZif file (RFC 9636)."""
     check_zone(name)
-    return resources.files("tzdata.zoneinfo").joinpath(*name.split("/")).read_bytes()
+    return file_of(name)
 
 
 def check_zone(name: object) -> tuple[str, ...]:
     """Warnings about a zone that exists; `ZoneError` with the nearest name for one that does not."""
     if not isinstance(name, str):
         raise ZoneError("a time zone is a name", hint="write one such as 'Europe/Paris'")
-    # Only listed names reach the file system.
     if name not in names():
         shown = name if len(name) <= _LONGEST_NAME else name[:_LONGEST_NAME] + "…"
         raise ZoneError(f"unknown time zone {shown!r}", hint=_nearest(name))

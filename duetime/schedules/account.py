@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from urllib.parse import quote
 
+from duetime.contracts.schedule import Overlap
 from duetime.contracts.schedule_book import Book, Server
 from duetime.contracts.schedule_view import Occurrence, OccurrenceState
 from duetime.cron.fires import Fire
@@ -32,7 +33,7 @@ class Seen:
 def account(seen: Seen, since: datetime, until: datetime, most: int) -> list[Occurrence]:
     """The rows of the times from `since` to `until`, both included, in order; the first `most`."""
     rows = list(islice(_rows(seen, since - _TICK, until), most))
-    _mark_queued(rows, seen.server.queued)
+    _mark_queued(rows, min(seen.server.queued, len(rows)), seen.book.parsed.overlap)
     return rows
 
 
@@ -72,14 +73,14 @@ def _rows(seen: Seen, after: datetime, until: datetime) -> Iterator[Occurrence]:
             yield _row(fire, OccurrenceState.MISSED)
 
 
-def _mark_queued(rows: list[Occurrence], queued: int) -> None:
-    """The server tells how many times wait, not which: they are the last that have not run."""
-    for row in reversed(rows):
-        if queued <= 0:
-            return
-        if row.state in _WAITING:
-            row.state = OccurrenceState.QUEUED
-            queued -= 1
+def _mark_queued(rows: list[Occurrence], queued: int, overlap: Overlap) -> None:
+    """The server tells how many times wait, not which: the last that have not run, or where only one may wait, the
+    first since the last that ran."""
+    fired = max((index for index, row in enumerate(rows) if row.state is OccurrenceState.FIRED), default=-1)
+    first = fired + 1 if overlap == "queue_one" else 0
+    waiting = [row for row in rows[first:] if row.state in _WAITING]
+    for row in waiting[:queued] if overlap == "queue_one" else waiting[max(0, len(waiting) - queued) :]:
+        row.state = OccurrenceState.QUEUED
 
 
 def _fired(fire: Fire, run: Run) -> Occurrence:

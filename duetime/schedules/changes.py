@@ -1,8 +1,9 @@
 """What commands, and what the server did by itself, make of a book. Pure: a book and facts in, a book out."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from duetime.contracts.schedule import ScheduleSpec
 from duetime.contracts.schedule_book import (
@@ -101,6 +102,19 @@ def with_backfill(book: Book, backfill: Backfill) -> Book:
     under_way = [other for other in others if other.finished_at is None]
     kept = sorted([*ended, *under_way, backfill], key=lambda one: one.requested_at)
     return book.model_copy(update={"backfills": kept})
+
+
+def filled(book: Book, backfill: Backfill, told: Mapping[str, Any], now: datetime) -> Book:
+    """The book after the next runs of a backfill: `{"cursor", "started", "left", "done"}`."""
+    news = {
+        "cursor": told["cursor"],
+        "started": backfill.started + told["started"],
+        "left": backfill.left + told["left"],
+        "finished_at": now.isoformat() if told["done"] else None,
+    }
+    book = with_backfill(book, Backfill.model_validate(backfill.model_dump(mode="json") | news))
+    counted = book.counted.model_copy(update={"backfilled": book.counted.backfilled + told["started"]})
+    return book.model_copy(update={"counted": counted})
 
 
 def adopted(book: Book, server: Server, now: datetime) -> Book:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from duetime.contracts.zones import zone_of
 from duetime.cron import ZONES_VERSION, ZoneError, check_zone, load_zone
 from duetime.cron.zones import definition, names
 
@@ -82,7 +83,7 @@ def test_other_zones_raise_none(name: str) -> None:
 def test_the_machine_s_database_is_not_read(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
     zoneinfo.reset_tzpath(to=[str(tmp_path)])
     try:
-        load_zone.cache_clear()
+        zone_of.cache_clear()
         assert load_zone("Europe/Paris").utcoffset(datetime(2026, 7, 1, tzinfo=UTC)) is not None
     finally:
         zoneinfo.reset_tzpath()

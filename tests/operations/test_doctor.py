@@ -14,6 +14,7 @@ from api.doctor.__main__ import as_text, examine_at
 from api.doctor.queues import examine_queues
 from api.queues.board import Sight
 from api.queues.census import Census, Part, Resident
+from duetime.cron import ZONES_VERSION
 from duetime.doctor import clock, server, zones
 from duetime.doctor.findings import Finding, Report, Severity, error, ok, warning
 from duetime.engine import EmbeddedEngine
@@ -152,23 +153,15 @@ def test_a_difference_of_clocks(seconds: float, severity: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("known", "severity"),
-    [("2027a", "ok"), ("2026b", "ok"), ("2025c", "warning"), ("?", "warning"), (None, "error")],
+    ("known", "severity"), [("2027a", "ok"), ("2026b", "ok"), ("2025c", "warning"), ("?", "warning")]
 )
-def test_an_old_time_zone_database(known: str | None, severity: str) -> None:
+def test_an_old_time_zone_database(known: str, severity: str) -> None:
     assert zones.verdict(known, date(2027, 6, 1)).severity == severity
 
 
-def test_the_release_is_read_from_the_first_folder_that_has_zones(tmp_path: Path) -> None:
-    empty, full = tmp_path / "empty", tmp_path / "full"
-    (full / "Europe").mkdir(parents=True)
-    empty.mkdir()
-    (full / "Europe/Paris").write_bytes(b"TZif")
-    assert zones.release([str(empty), str(full)]) == "?"
-    (full / "tzdata.zi").write_text("# version 2026c\nR d 1916 o\n")
-    assert zones.release([str(empty), str(full)]) == "2026c"
-    package = zones.release([str(empty)])
-    assert package is not None and zones.verdict(package, datetime.now(UTC).date()).severity != "error"
+def test_the_database_in_use_is_the_one_that_is_told() -> None:
+    (finding,) = zones.examine_zones(datetime.now(UTC).date())
+    assert finding.severity == "ok" and finding.says.endswith(ZONES_VERSION)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The API with pipelines over the session's engine, and handlers that tests steer."""
 
 import asyncio
+import uuid
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -87,10 +88,19 @@ def pipelines(http: httpx2.AsyncClient, queue: str) -> Pipelines:
     return Pipelines(http, queue)
 
 
-@pytest.fixture
-async def serving(pipelines: Pipelines, client: Client) -> AsyncIterator[Stage]:
-    """A worker for the test's own queue; its handlers wait for the stage."""
+@pytest.fixture(scope="session")
+async def served_queue(client: Client) -> AsyncIterator[str]:
+    """A queue with a worker for all tests: jobs have ids of their own, and starting and stopping one takes a while."""
     STAGE.loop = asyncio.get_running_loop()
-    async with Worker(client, HANDLERS, queues=[pipelines.queue]):
-        yield STAGE
+    queue = f"q-{uuid.uuid4().hex[:12]}"
+    async with Worker(client, HANDLERS, queues=[queue], concurrency=100):
+        yield queue
         await STAGE.release_all()
+
+
+@pytest.fixture
+async def serving(pipelines: Pipelines, served_queue: str) -> AsyncIterator[Stage]:
+    """A worker for the jobs of this test; its handlers wait for the stage."""
+    pipelines.queue = served_queue
+    yield STAGE
+    await STAGE.release_all()

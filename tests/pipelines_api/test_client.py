@@ -18,9 +18,9 @@ from duetime.cli.main import run
 from duetime.cli.show import console
 from duetime.cli.show_pipeline import event_line, show_pipeline, show_pipelines
 from duetime.client.pipelines import Pipelines
-from duetime.client.sync import SyncPipelines
+from duetime.client.sync_pipelines import SyncPipelines
 from duetime.contracts.pipeline_events import PipelineMoment
-from duetime.contracts.pipeline_view import PipelineView, progress_of, summary_of
+from duetime.contracts.pipeline_view import ItemsView, PipelineView, progress_of, summary_of
 from duetime.testing import FakeDuetime
 
 
@@ -127,6 +127,11 @@ def test_an_event_is_news_only_when_a_job_has_moved() -> None:
     moved = {**PIPELINE_EXAMPLE["jobs"], "load": {**PIPELINE_EXAMPLE["jobs"]["load"], "state": "queued"}}
     assert PipelineMoment(pipeline(jobs=moved)).since(one.id) is not None
     assert PipelineMoment(pipeline(run_id="another")).since(one.id) is not None
+    counted = {
+        **PIPELINE_EXAMPLE["jobs"],
+        "load": {**PIPELINE_EXAMPLE["jobs"]["load"], "items": {"total": 2}},
+    }
+    assert b'"items":{"load":{"total":2,' in (PipelineMoment(pipeline(jobs=counted)).since(one.id) or b"")
 
 
 @pytest.mark.parametrize("call", ["get", "graph", "cancel", "retry", "wait_for"])
@@ -172,6 +177,11 @@ def test_a_list_and_a_line_of_an_event(out: io.StringIO) -> None:
     after = before.model_copy(update={"jobs": {**before.jobs, "transform": State.SUCCEEDED}})
     assert event_line(before, None).plain.endswith("running  1 succeeded, 1 running, 2 waiting")
     assert event_line(after, before).plain.endswith("  transform succeeded")
+    some, more = (
+        before.model_copy(update={"items": {"transform": ItemsView(total=9, done=n)}}) for n in (3, 4)
+    )
+    assert event_line(more, some).plain.endswith("  transform running 4 of 9")
+    assert event_line(more, more).plain == event_line(more, None).plain
 
 
 def test_a_file_that_is_no_pipeline_is_refused_before_anything_is_sent(

@@ -3,12 +3,11 @@
 import asyncio
 from typing import Any
 
-import pytest
 from temporalio.client import Client
 
 from duetime.worker import Worker
 from tests.api.caller import Caller, problem
-from tests.api.stage import HANDLERS, Stage, echo
+from tests.api.stage import Stage
 from tests.pipelines_api.conftest import Pipelines, states
 from tests.pipelines_api.handlers import Plan
 
@@ -109,24 +108,24 @@ async def test_a_cancellation_ends_the_jobs_too_and_lets_them_clean_up(
     problem(await pipelines.command(own, "cancel"), 409, "wrong-state")
 
 
-@pytest.mark.parametrize("state", ["running", "queued"])
-async def test_by_force_everything_ends_at_once(
-    pipelines: Pipelines, api: Caller, client: Client, state: str
-) -> None:
+async def test_by_force_running_jobs_end_at_once(pipelines: Pipelines, api: Caller, serving: Stage) -> None:
+    await _forced(pipelines, api, "running")
+
+
+async def test_by_force_queued_jobs_end_at_once(pipelines: Pipelines, api: Caller) -> None:
+    await _forced(pipelines, api, "queued")
+
+
+async def _forced(pipelines: Pipelines, api: Caller, state: str) -> None:
     jobs = {
         "a": {"kind": "gate"},
         "each": {"kind": "gate", "for_each": [1, 2], "payload": {"n": {"$item": ""}}},
         "b": {"needs": ["a"]},
         "clean": {"needs": ["a"], "when": "always"},
     }
-    handlers = [handler for handler in HANDLERS if state == "running"]
-    async with Worker(client, handlers or [echo], queues=[pipelines.queue if handlers else "nobody"]):
-        await _forced(pipelines, api, jobs, state)
-
-
-async def _forced(pipelines: Pipelines, api: Caller, jobs: dict[str, Any], state: str) -> None:
     own = (await pipelines.submit(jobs))["id"]
     await pipelines.until(own, lambda now: now["jobs"]["a"]["state"] == state)
+    await pipelines.until(own, lambda now: (now["jobs"]["each"]["items"] or {}).get("running") == 2)
     for name in ("a", "each~0", "each~1"):
         await api.until(f"{own}~{name}", state)
     answer = await pipelines.command(own, "cancel", mode="force", reason="now")

@@ -13,6 +13,7 @@ from tests.api.caller import Caller, faults, problem
 from tests.api.stage import Stage
 from tests.pipelines_api.conftest import Pipelines, states
 from tests.pipelines_api.handlers import TYPED
+from tests.support.waiting import eventually
 
 #: Name: (jobs, pointer, a part of the message).
 BAD: dict[str, tuple[Any, str, str]] = {
@@ -112,15 +113,14 @@ async def test_payloads_are_held_to_their_kinds_but_for_what_is_not_known_yet(
             "needs": ["a"],
             "payload": {"rows": {"$result": "a.rows"}, "inner": {"x": {"$result": "a"}}},
         }
-        announced = f"the kind 'typed' was announced on {pipelines.queue}"
-        for _ in range(100):  # what was announced just now is known a moment later
+
+        async def is_known() -> bool:
+            """What was announced just now is known a moment later."""
             answer = await pipelines.post({"a": first, "b": fits})
             assert answer.status_code == 201, answer.text
-            if not any(
-                "never" in w or "ever announced the kind 'typed'" in w for w in answer.json()["warnings"]
-            ):
-                break
-        del announced
+            return not any("the kind 'typed'" in warning for warning in answer.json()["warnings"])
+
+        await eventually(is_known)
         bad = {
             "kind": "typed",
             "needs": ["a"],

@@ -13,6 +13,7 @@ from tests.api.caller import faults, problem
 from tests.api.conftest import calling
 from tests.schedules.conftest import Scheduler
 from tests.security.keyring import Keyring, bearer, settings
+from tests.support.waiting import eventually
 
 
 class Greeting(BaseModel):
@@ -68,6 +69,11 @@ async def test_what_the_kind_announced_holds_for_the_job_of_a_schedule(
     schedule: Scheduler, client: Client
 ) -> None:
     async with Worker(client, [greet], queues=[schedule.queue]):
+
+        async def is_known() -> bool:  # a moment after it was announced
+            return (await schedule.http.get("/v1/kinds/greet-strictly")).status_code == 200
+
+        await eventually(is_known)
         bad = await schedule.put(cron="0 3 * * *", job={"kind": "greet-strictly", "payload": {"name": 7}})
         assert "/job/payload/name" in faults(bad)
         good = await schedule.put(cron="0 3 * * *", job={"kind": "greet-strictly", "payload": {"name": "x"}})

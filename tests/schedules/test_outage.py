@@ -69,7 +69,7 @@ async def test_what_was_missed_runs_as_the_table_says(tmp_path: Path) -> None:
                     *(
                         one.made(at=instants([*times, 3600]), overlap=overlap, catch_up={"policy": policy})
                         for one, overlap, policy, times, _ in made
-                    )
+                    ),
                 )
             assert datetime.now(UTC) < parse_instant(begin), "this machine is too slow: begin later"
             await passed(begin)
