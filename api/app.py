@@ -71,7 +71,7 @@ def create_app(settings: Settings, client: Client | None = None) -> FastAPI:
         ui_url = f"http://localhost:{settings.ui_port}"
         jobs = app.state.jobs = Jobs.over(connection, ui_url, strict_kinds=settings.strict_kinds)
         pipelines = app.state.pipelines = Pipelines.over(connection, ui_url, jobs)
-        app.state.schedules = Schedules.over(connection, ui_url, jobs.check)
+        app.state.schedules = Schedules.over(connection, ui_url, jobs)
         app.state.queues = Queues.over(connection, jobs.known)
         app.state.operations = Operations(connection, ui_url)
         log.log(logging.WARNING if lock.is_for_strangers else logging.INFO, lock.describe())

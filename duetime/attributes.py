@@ -38,7 +38,12 @@ ALL = (
 
 
 def of_job(
-    spec: JobSpec, due_at: datetime, *, nominal_time: datetime | None = None, pipeline_id: str | None = None
+    spec: JobSpec,
+    due_at: datetime,
+    *,
+    nominal_time: datetime | None = None,
+    pipeline_id: str | None = None,
+    schedule_id: str | None = None,
 ) -> TypedSearchAttributes:
     """The search attributes of a job, and what made it."""
     found: list[SearchAttributePair[Any]] = [
@@ -52,6 +57,8 @@ def of_job(
         found.append(SearchAttributePair(FAIRNESS_KEY, spec.fairness_key))
     if nominal_time:
         found.append(SearchAttributePair(NOMINAL_TIME, nominal_time))
+    if schedule_id:
+        found.append(SearchAttributePair(SCHEDULE_ID, schedule_id))
     if pipeline_id:
         found.append(SearchAttributePair(PIPELINE_ID, pipeline_id))
     return TypedSearchAttributes(found)

@@ -1,5 +1,7 @@
 """A nightly pipeline over orders: extract, check, load, report. `make run` loads its handlers, and tells how to start.
 
+`nightly.json` is the pipeline for one day, `nightly-schedule.json` a schedule of it: every night for the day before.
+
 Every step may run twice: its worker died, somebody redrove the pipeline, or two of them are at work on one day. Reading
 steps give the same answer again. The one that writes replaces the day's rows as a whole, in one transaction, fenced, so
 that the newest attempt has the last word; and what was done under a job's key is not done again.
@@ -8,7 +10,7 @@ The tables are beside the effect ledger (DUETIME_LEDGER_URL): SQLite in the data
 """
 
 import random
-from datetime import date
+from datetime import date, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -55,27 +57,34 @@ class Order(BaseModel):
 
 
 class Day(BaseModel):
-    day: date
+    """A day; left out, it is the one before the night that a schedule runs this for."""
+
+    day: date | None = None
+
+    def of(self, job: Job) -> date:
+        if self.day is not None:
+            return self.day
+        if job.nominal_time is None:
+            raise Reject("no schedule runs this: name the `day`")
+        return job.nominal_time.date() - timedelta(days=1)
 
 
 class Rows(BaseModel):
     rows: list[Order]
 
 
-class Load(BaseModel):
-    day: date
+class Load(Day):
     rows: list[Order]
 
 
-class Summary(BaseModel):
-    day: date
+class Summary(Day):
     refused: int = 0
 
 
 @handler("nightly.extract", timeout="1m")
 async def extract(wanted: Day, job: Job) -> dict[str, Any]:
     """Reads a day's orders. The shop is made up, and always says the same of the same day."""
-    chance = random.Random(wanted.day.isoformat())  # noqa: S311
+    chance = random.Random(wanted.of(job).isoformat())  # noqa: S311
     rows = [
         Order(number=number, customer=chance.choice(_CUSTOMERS), cents=chance.randint(100, 50_000))
         for number in range(1, chance.randint(80, 120))
@@ -98,7 +107,7 @@ async def check(given: Rows, job: Job) -> dict[str, Any]:
 @handler("nightly.load", timeout="1m")
 def load(given: Load, job: Job) -> dict[str, int]:
     """Replaces the day's rows by these. A `def` handler, as this waits for the database: it runs in a thread."""
-    day = given.day.isoformat()
+    day = given.of(job).isoformat()
     with database().begin() as connection:
         fenced(connection, resource=f"nightly:{day}", token=job.fencing_token)
         if once(connection, key=job.idempotency_key):
@@ -114,7 +123,7 @@ def load(given: Load, job: Job) -> dict[str, int]:
 @handler("nightly.report", timeout="1m")
 def report(wanted: Summary, job: Job) -> dict[str, Any]:
     """What came in that day, from the table."""
-    day = wanted.day.isoformat()
+    day = wanted.of(job).isoformat()
     totals = select(ORDERS.c.customer, func.sum(ORDERS.c.cents).label("cents")).where(ORDERS.c.day == day)
     with database().connect() as connection:
         found = connection.execute(totals.group_by(ORDERS.c.customer).order_by(ORDERS.c.customer)).all()
@@ -136,8 +145,9 @@ def report(wanted: Summary, job: Job) -> dict[str, Any]:
 @handler("nightly.alert", timeout="1m")
 async def alert(wanted: Day, job: Job) -> dict[str, str]:
     """Runs when a step before it failed; a real one would wake somebody."""
-    job.log.warning("the orders of %s did not arrive", wanted.day)
-    return {"told": f"the orders of {wanted.day} did not arrive"}
+    told = f"the orders of {wanted.of(job)} did not arrive"
+    job.log.warning(told)
+    return {"told": told}
 
 
 def database() -> Engine:

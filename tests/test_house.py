@@ -151,9 +151,9 @@ def test_nobody_imports_a_composition_root() -> None:
     } == set()
 
 
-def test_contracts_import_only_pydantic_and_the_standard_library() -> None:
+def test_contracts_import_only_pydantic_time_zones_and_the_standard_library() -> None:
     found = {(str(path), name) for path, tree in modules("duetime/contracts") for name in imported(tree)}
-    allowed = sys.stdlib_module_names | {"pydantic", "annotated_types", "typing_extensions"}
+    allowed = sys.stdlib_module_names | {"pydantic", "annotated_types", "typing_extensions", "tzdata"}
     outside = {
         (path, name)
         for path, name in found

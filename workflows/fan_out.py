@@ -86,9 +86,7 @@ def plan_fan_out(
         resume=resume,
     )
     spec = job.job({})
-    told = attributes.of_job(
-        spec, workflow.now(), nominal_time=origin.nominal_time, pipeline_id=origin.pipeline_id
-    )
+    told = origin.attributes_of(spec, workflow.now())
     summary = f"{job.kind}, {len(items):,} items"
     return Planned(FAN_OUT, child_id, [given.compact()], told, job.priority, summary)
 

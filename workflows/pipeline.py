@@ -69,9 +69,11 @@ class PipelineWorkflow:
         self._faults = dict(self._carry.faults)
         self._reason = self._carry.reason
         self._grace = _GRACE
+        delay = self._carry.delay or timedelta(0)
+        self._starts_at = info.start_time + delay if delay else None
         self._ends_at = self._carry.deadline_at
         if self._ends_at is None and self._spec.deadline is not None:
-            self._ends_at = info.start_time + self._spec.deadline
+            self._ends_at = info.start_time + delay + self._spec.deadline
         self._published = Progress()
         self._published_faults = len(self._faults)
         self._cancelled = False
@@ -86,6 +88,8 @@ class PipelineWorkflow:
             raise bad_pipeline(self._error)
         if self._ends_at is not None and self._graph.halt in (None, Halt.FAILURE):
             self._in_background(self._expire(self._ends_at - workflow.now()))
+        if self._starts_at is not None:
+            self._in_background(self._hold(self._starts_at - workflow.now()))
         while not self._graph.is_over:
             try:
                 await self._live()
@@ -98,7 +102,8 @@ class PipelineWorkflow:
         while not self._graph.is_over:
             self._news = False
             running = self._graph.running
-            for name in self._graph.begin(self._children.room(len(running))):
+            room = self._children.room(len(running)) if self._starts_at is None else 0
+            for name in self._graph.begin(room):
                 self._in_background(self._run_job(name))
             for name in self._graph.to_cancel():
                 self._children.stop(self._id(name), StopRequest(grace=self._grace, reason=self._why()))
@@ -116,6 +121,7 @@ class PipelineWorkflow:
                 "halt": self._graph.halt,
                 "reason": self._reason,
                 "deadline_at": self._ends_at,
+                "delay": max(self._starts_at - workflow.now(), timedelta(0)) if self._starts_at else None,
                 "faults": self._faults,
                 "origin": self._origin,
             }
@@ -187,7 +193,13 @@ class PipelineWorkflow:
     def _id(self, name: str) -> str:
         return job_id(workflow.info().workflow_id, name)
 
-    # -- what ends it early ---------------------------------------------------------------------------------
+    # -- its time, and what ends it early -------------------------------------------------------------------
+
+    async def _hold(self, left: timedelta) -> None:
+        if left > timedelta(0):
+            await asyncio.sleep(left.total_seconds())
+        self._starts_at = None
+        self._news = True
 
     async def _expire(self, left: timedelta) -> None:
         if left > timedelta(0):
@@ -200,6 +212,7 @@ class PipelineWorkflow:
     def _halt(self, halt: Halt, reason: str | None) -> None:
         before = self._graph.halt
         self._graph.stop(halt)
+        self._starts_at = None  # what reacts to this, cleaning up, does not wait
         if self._graph.halt is not before:
             self._reason = cut(sendable(reason), limits.PIPELINE_FAULT_LENGTH) if reason else None
         self._values.settle()
@@ -233,6 +246,7 @@ class PipelineWorkflow:
             halt=self._graph.halt,
             reason=self._reason,
             deadline_at=self._ends_at,
+            starts_at=self._starts_at,
             nominal_time=self._origin.nominal_time,
             schedule_id=self._origin.schedule_id,
         )

@@ -5,13 +5,14 @@ from datetime import datetime
 from typing import Any, Literal
 
 from pydantic import AwareDatetime, Field, ValidationError
-from temporalio.common import RawValue
+from temporalio.common import RawValue, TypedSearchAttributes
 from temporalio.exceptions import ApplicationError
 from temporalio.workflow import Info
 
 from duetime import attributes
 from duetime.contracts import limits
 from duetime.contracts.explain import one_line
+from duetime.contracts.job import JobSpec, Span
 from duetime.contracts.json_value import parse_json, sendable
 from duetime.contracts.pipeline import PipelineSpec
 from duetime.contracts.pipeline_rules import BadPipeline, read_pipeline
@@ -31,6 +32,16 @@ class Origin(Part):
     schedule_id: str | None = None
     nominal_time: AwareDatetime | None = None
 
+    def attributes_of(self, job: JobSpec, due_at: datetime) -> TypedSearchAttributes:
+        """The search attributes of one of its jobs."""
+        return attributes.of_job(
+            job,
+            due_at,
+            nominal_time=self.nominal_time,
+            pipeline_id=self.pipeline_id,
+            schedule_id=self.schedule_id,
+        )
+
     def compact(self) -> dict[str, Any]:
         return self.model_dump(mode="json", exclude_defaults=True)
 
@@ -45,6 +56,8 @@ class PipelineCarry(Part):
     halt: Halt | None = None
     reason: str | None = None
     deadline_at: AwareDatetime | None = None
+    #: From the start of the workflow until anything begins: the stable jitter of its schedule.
+    delay: Span | None = None
     faults: dict[str, Error] = Field(default_factory=dict)
     origin: Origin | None = None
     #: Whether jobs may have executions of an earlier run, which was ended.

@@ -3,7 +3,6 @@
 from datetime import datetime
 from typing import Any
 
-from duetime import attributes
 from duetime.contracts import limits
 from duetime.contracts.carry import Carry
 from duetime.contracts.job import JOB, JobSpec
@@ -54,7 +53,7 @@ def plan_job(
         "pipeline_id": origin.pipeline_id,
     }
     carry = Carry.fresh().model_copy(update=told)
-    found = attributes.of_job(spec, due_at, nominal_time=origin.nominal_time, pipeline_id=origin.pipeline_id)
+    found = origin.attributes_of(spec, due_at)
     return Planned(JOB, child_id, [spec.compact(), carry.compact()], found, spec.priority, spec.kind)
 
 

@@ -17,7 +17,7 @@ from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from duetime.contracts.instants import parse_instant
-    from duetime.contracts.schedule_book import BOOK, SCHEDULE, SPEC, Backfill, Book, Put, Server
+    from duetime.contracts.schedule_book import SCHEDULE, Backfill, Book, Put, Server
     from duetime.schedules import changes
     from duetime.schedules.attention import SETTLED, next_attention, settled_edits
     from duetime.schedules.ids import by_hand_id
@@ -104,7 +104,7 @@ class ScheduleWorkflow:
             if there is None:
                 await self._write(changes.created(put, workflow.now()))
                 return {"revision": 1, "created": True, "changed": True}
-            if put.spec == there.spec and put.job == there.job:
+            if (put.spec, put.job, put.pipeline) == (there.spec, there.job, there.pipeline):
                 if not (await server.look(there)).exists:
                     await self._write(there)
                 return {"revision": there.revision, "created": False, "changed": False}
@@ -234,9 +234,7 @@ class ScheduleWorkflow:
 
     def _keep(self, book: Book) -> None:
         self._book = book
-        told = {SPEC: {"spec": book.spec, "job": book.job}}
-        told[BOOK] = {k: v for k, v in book.compact().items() if k not in ("spec", "job")}
-        news = {name: value for name, value in told.items() if self._published.get(name) != value}
+        news = {name: value for name, value in book.memo.items() if self._published.get(name) != value}
         if news:
             workflow.upsert_memo(news)
             self._published |= news

@@ -7,6 +7,7 @@ from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 from duetime import attributes
 from duetime.contracts.instants import format_instant
 from duetime.contracts.job import JOB
+from duetime.contracts.pipeline import PIPELINE
 from duetime.contracts.states import State
 from duetime.schedules.missed import Run
 
@@ -21,9 +22,11 @@ _STATES = {
 
 
 def of_schedule(schedule_id: str) -> str:
-    """The query for all runs of a schedule; its id holds no sign that the server would take for another."""
+    """The query for all runs of a schedule, jobs of a pipeline not being such; its id holds no sign that the server
+    would take for another."""
+    schedule, pipeline = attributes.SCHEDULE_ID.name, attributes.PIPELINE_ID.name
     return (
-        f"WorkflowType = '{JOB}' AND {attributes.SCHEDULE_ID.name} = '{schedule_id}'"
+        f"WorkflowType IN ('{JOB}', '{PIPELINE}') AND {schedule} = '{schedule_id}' AND {pipeline} IS NULL"
         " AND ExecutionStatus != 'ContinuedAsNew'"
     )
 
@@ -56,6 +59,7 @@ def run_of(found: WorkflowExecution) -> Run:
         started_at=found.start_time.astimezone(UTC),
         closed_at=found.close_time.astimezone(UTC) if found.close_time else None,
         state=State(outcome) if outcome in set(State) else state,
+        is_pipeline=found.workflow_type == PIPELINE,
     )
 
 

@@ -17,11 +17,10 @@ from temporalio.converter import encode_search_attributes
 from temporalio.service import RPCError, RPCStatusCode
 
 from duetime import attributes
-from duetime.contracts.job import JOB, JobSpec
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
 from duetime.contracts.schedule_book import Book
 from duetime.schedules.native import made_by
-from duetime.starting import priority_of
+from duetime.schedules.work import work_of
 
 
 class Reuse(StrEnum):
@@ -50,14 +49,13 @@ async def start_run(
     priority: int | None = None,
     memo: Mapping[str, Any] | None = None,
 ) -> str | None:
-    """Starts the schedule's job; the id of its run, `None` when the id is taken.
+    """Starts the schedule's job or pipeline; the id of its run, `None` when the id is taken.
 
     The server takes a `request_id` once. What a stable jitter moves the rule's runs by does not move this one.
     """
-    job = book.job | ({"priority": priority} if priority is not None else {})
-    spec = JobSpec.model_validate(job)
+    work = work_of(book, datetime.now(UTC), priority)
     found: list[SearchAttributePair[Any]] = [
-        *attributes.of_job(spec, datetime.now(UTC)).search_attributes,
+        *work.attributes,
         SearchAttributePair(attributes.SCHEDULE_ID, book.id),
         SearchAttributePair(attributes.NOMINAL_TIME, nominal),
     ]
@@ -68,17 +66,17 @@ async def start_run(
     request = StartWorkflowExecutionRequest(
         namespace=client.namespace,
         workflow_id=job_id,
-        workflow_type=WorkflowType(name=JOB),
+        workflow_type=WorkflowType(name=work.type),
         task_queue=TaskQueue(name=ORCHESTRATION_QUEUE),
-        input=PayloadsMessage(payloads=await encode([job])),
+        input=PayloadsMessage(payloads=await encode(work.arguments)),
         identity=client.identity,
         request_id=request_id,
         workflow_id_reuse_policy=_POLICIES[reuse],
         workflow_id_conflict_policy=WorkflowIdConflictPolicy.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
         memo=Memo(fields={name: (await encode([value]))[0] for name, value in said.items()}),
         search_attributes=index,
-        priority=priority_of(spec)._to_proto(),
-        user_metadata=UserMetadata(summary=(await encode([spec.kind]))[0]),
+        priority=work.priority._to_proto(),
+        user_metadata=UserMetadata(summary=(await encode([work.summary]))[0]),
     )
     try:
         return (await client.workflow_service.start_workflow_execution(request, retry=True)).run_id

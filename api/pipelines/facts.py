@@ -17,6 +17,7 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
 from duetime import attributes
+from duetime.contracts.instants import parse_instant
 from duetime.contracts.pipeline import PIPELINE, PipelineSpec
 from duetime.contracts.pipeline_state import FAULTS, PROGRESS, Mark, Progress
 from duetime.contracts.record import IDEMPOTENCY, Error
@@ -47,6 +48,8 @@ class PipelineFacts:
     faults: Mapping[str, Error] = field(default_factory=dict)
     key_hashes: dict[str, str] = field(default_factory=dict)
     outcome: str | None = None
+    schedule_id: str | None = None
+    nominal_time: datetime | None = None
     error: Error | None = None
     #: What the run was told by the one that it goes on from, or redrives.
     carry: PipelineCarry = field(default_factory=PipelineCarry)
@@ -101,7 +104,12 @@ async def _read(
         spec = PipelineSpec.model_validate(inputs[0] if inputs else None)
     except ValidationError:
         raise NotAPipeline(info.execution.workflow_id) from None
-    outcome = info.search_attributes.indexed_fields.get(attributes.OUTCOME.name)
+    indexed = {
+        key.name: str(await decode(client, info.search_attributes.indexed_fields[key.name]))
+        for key in (attributes.OUTCOME, attributes.SCHEDULE_ID, attributes.NOMINAL_TIME)
+        if key.name in info.search_attributes.indexed_fields
+    }
+    nominal = indexed.get(attributes.NOMINAL_TIME.name)
     return PipelineFacts(
         id=info.execution.workflow_id,
         run_id=info.execution.run_id,
@@ -113,7 +121,9 @@ async def _read(
         progress=_progress(memo.get(PROGRESS)),
         faults=_faults(memo.get(FAULTS)),
         key_hashes=key_hashes(memo.get(IDEMPOTENCY)),
-        outcome=str(await decode(client, outcome)) if outcome else None,
+        outcome=indexed.get(attributes.OUTCOME.name),
+        schedule_id=indexed.get(attributes.SCHEDULE_ID.name),
+        nominal_time=parse_instant(nominal) if nominal else None,
         error=_error(last),
         carry=_carry(inputs[1]) if len(inputs) > 1 else PipelineCarry(),
         first_run_id=started.first_execution_run_id or info.execution.run_id,

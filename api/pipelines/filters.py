@@ -6,8 +6,10 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from api.jobs import query
 from api.jobs.filters import Moment, some_states, split_states
+from duetime import attributes
 from duetime.contracts import limits
 from duetime.contracts.instants import format_instant
+from duetime.contracts.job import JobId
 from duetime.contracts.pipeline import PIPELINE
 from duetime.contracts.states import FINAL, OPEN, State
 
@@ -20,6 +22,7 @@ class PipelineFilter(BaseModel):
     state: Annotated[list[State], BeforeValidator(split_states), AfterValidator(some_states)] = Field(
         [], description="any of these states: comma-separated, or given more than once"
     )
+    schedule_id: JobId | None = Field(None, description="made by this schedule")
     created_after: Moment | None = Field(
         None, description="created at this instant or later: RFC 3339 with an offset"
     )
@@ -42,6 +45,7 @@ class PipelineFilter(BaseModel):
         """The query but for the states."""
         return query.all_of(
             f"WorkflowType = {query.literal(PIPELINE)}",
+            f"{attributes.SCHEDULE_ID.name} = {query.literal(self.schedule_id)}" if self.schedule_id else "",
             f"StartTime >= {query.moment(self.created_after)}" if self.created_after else "",
             f"StartTime < {query.moment(self.created_before)}" if self.created_before else "",
         )
@@ -53,7 +57,7 @@ class PipelineFilter(BaseModel):
     def canonical(self) -> str:
         """One text for filters that mean the same, another for all others."""
         told = [at and format_instant(at) for at in (self.created_after, self.created_before)]
-        return repr(["pipelines", [str(state) for state in self.state], told])
+        return repr(["pipelines", [str(state) for state in self.state], self.schedule_id, told])
 
 
 class PipelineQuery(PipelineFilter):

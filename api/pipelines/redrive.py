@@ -24,6 +24,7 @@ from duetime.contracts.pipeline_requests import PipelineRedriveRequest
 from duetime.contracts.pipeline_state import Mark, Progress
 from duetime.contracts.pipeline_view import PipelineView
 from duetime.contracts.record import IDEMPOTENCY
+from duetime.contracts.schedule_book import MADE_BY
 from duetime.contracts.states import State
 from workflows.pipeline_input import retry_carry
 
@@ -78,7 +79,7 @@ class PipelineRedriver:
         )
         info = described.workflow_execution_info
         info.search_attributes.indexed_fields.pop(attributes.OUTCOME.name, None)
-        memo = {name: payload for name, payload in info.memo.fields.items() if name == IDEMPOTENCY}
+        memo = {name: payload for name, payload in info.memo.fields.items() if name in (IDEMPOTENCY, MADE_BY)}
         summary = (await encode([f"{again} of {len(facts.spec.jobs)} jobs (redriven)"]))[0]
         return StartWorkflowExecutionRequest(
             namespace=self._client.namespace,

@@ -33,7 +33,10 @@ _SKIPPED: Mapping[Mark, Reason] = {
 
 
 def state_of(facts: PipelineFacts) -> State:
-    """The one state that the pipeline is in. It is `queued` while no worker has looked at it."""
+    """The one state that the pipeline is in. It is `queued` while no worker has looked at it, and `scheduled` while a
+    jitter of its schedule holds it back."""
+    if facts.is_open and facts.progress is not None and facts.progress.starts_at is not None:
+        return State.SCHEDULED
     return open_or_final(facts.status, facts.outcome, is_known=facts.progress is not None)
 
 
@@ -74,10 +77,11 @@ def view_of(
         max_parallel=spec.max_parallel,
         on_failure=spec.on_failure,
         halt=progress.halt if progress else None,
+        starts_at=progress.starts_at if progress and facts.is_open else None,
         deadline_at=progress.deadline_at if progress else None,
         critical_path=_path(facts, jobs, marks, now),
-        schedule_id=progress.schedule_id if progress else None,
-        nominal_time=progress.nominal_time if progress else None,
+        schedule_id=progress.schedule_id if progress else facts.schedule_id,
+        nominal_time=progress.nominal_time if progress else facts.nominal_time,
         error=_error(error),
         links=links,
     )
@@ -95,7 +99,7 @@ def _job(facts: PipelineFacts, name: str, marks: Mapping[str, Mark], part: Part)
         needs=job.needs,
         when=job.when,
         items=part.items,
-        reason=_reason(state, mark, waits_for),
+        reason=_reason(facts, state, mark, waits_for),
         waits_for=waits_for if state is State.WAITING else [],
         started_at=part.started_at,
         finished_at=part.ended_at if state in FINAL else None,
@@ -104,9 +108,11 @@ def _job(facts: PipelineFacts, name: str, marks: Mapping[str, Mark], part: Part)
     )
 
 
-def _reason(state: State, mark: Mark, waits_for: list[str]) -> Reason | None:
+def _reason(facts: PipelineFacts, state: State, mark: Mark, waits_for: list[str]) -> Reason | None:
     if state is State.WAITING and mark is Mark.WAITING:
-        return "needs" if waits_for else "room"
+        if waits_for:
+            return "needs"
+        return "time" if state_of(facts) is State.SCHEDULED else "room"
     if state is State.SKIPPED:
         return _SKIPPED.get(mark, "halted")
     return None

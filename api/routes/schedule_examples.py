@@ -32,6 +32,26 @@ SPEC_EXAMPLES: Any = {
             "job": {"kind": "report.build", "payload": {"region": "eu"}, "queue": "reports"},
         },
     },
+    "pipeline": {
+        "summary": "A pipeline each night; its jobs read the night's time as `nominal_time`",
+        "value": {
+            "cron": "0 2 * * *",
+            "timezone": "Europe/Paris",
+            "catch_up": {"window": "12h", "policy": "all"},
+            "pipeline": {
+                "jobs": {
+                    "extract": {"kind": "etl.extract"},
+                    "load": {
+                        "kind": "etl.load",
+                        "payload": {"rows": {"$result": "extract.rows"}},
+                        "needs": ["extract"],
+                    },
+                    "alert": {"kind": "mail.send", "needs": ["load"], "when": "any_failed"},
+                },
+                "deadline": "1h",
+            },
+        },
+    },
     "often": {
         "summary": "Every quarter of an hour, each instance of it at another minute",
         "value": {"cron": "H/15 * * * *", "overlap": "queue_one", "job": {"kind": "mail.fetch"}},
@@ -63,6 +83,8 @@ _SUMMARY: dict[str, Any] = {
     "in_words": "At 02:00 on Monday to Friday, America/New_York time, except on 2027-12-24",
     "kind": "report.build",
     "queue": "reports",
+    "kinds": ["report.build"],
+    "queues": ["reports"],
     "tags": [],
     "note": "for the morning meeting",
     "created_at": "2027-01-04T10:00:00Z",
@@ -121,6 +143,7 @@ _OCCURRENCES: list[dict[str, Any]] = [
         "tags": [],
         "job_id": _RUN["job_id"],
         "job_state": "succeeded",
+        "link": f"/v1/jobs/{_RUN['job_id']}",
         "started_at": "2027-01-15T07:00:00.210Z",
         "late_by": "0.21s",
     },
@@ -191,7 +214,12 @@ SCHEDULE_EXAMPLES: dict[str, list[Any]] = {
             "job_id": "nightly-report~-2027-01-15T09:12:40Z",
             "state": "started",
             "links": {"job": "/v1/jobs/nightly-report~-2027-01-15T09:12:40Z"},
-        }
+        },
+        {
+            "pipeline_id": "nightly-orders~-2027-01-15T09:12:40Z",
+            "state": "started",
+            "links": {"pipeline": "/v1/pipelines/nightly-orders~-2027-01-15T09:12:40Z"},
+        },
     ],
     "BackfillAnswer": [
         {"dry_run": True, "count": 1, "left": 4, "times": ["2027-01-08T07:00:00Z"], "backfill": None}

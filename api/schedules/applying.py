@@ -10,7 +10,8 @@ from temporalio.service import RPCError
 
 from api.patience import in_time
 from api.problems import Problem, from_rpc, invalid
-from api.schedules.commands import Commander, check_submission
+from api.schedules.checking import below, graph_faults
+from api.schedules.commands import Commander
 from api.schedules.reading import ScheduleReader
 from duetime.contracts.explain import FAULTS, Fault, bounded
 from duetime.contracts.problem import ProblemView
@@ -69,9 +70,9 @@ class Applier:
     def _check_rights(self, schedules: Sequence[NamedSchedule]) -> None:
         for index, named in enumerate(schedules):
             try:
-                check_submission(named.job, self.reader.caller)
+                self.commander.work.check_caller(named, self.reader.caller)
             except Problem as problem:
-                raise _below(problem, index) from None
+                raise below(problem, f"/schedules/{index}") from None
 
     async def _current(self, desired: Mapping[str, Any], prune: bool) -> dict[str, ScheduleSpec]:
         """The schedules that are named, exactly as they are now; all others too where they are to be pruned."""
@@ -159,7 +160,7 @@ def _check_ids(wanted: ScheduleSet) -> None:
 
 
 def _check_rules(schedules: Sequence[NamedSchedule], steps: Steps) -> None:
-    """A `422` problem with the faults of all rules that are new or changed."""
+    """A `422` problem with the faults of all rules, and of all graphs of pipelines, that are new or changed."""
     now = datetime.now(UTC)
     new, faults = set(steps.created), list[Fault]()
     for index, named in enumerate(schedules):
@@ -170,17 +171,10 @@ def _check_rules(schedules: Sequence[NamedSchedule], steps: Steps) -> None:
                     check_fires(rule, now)
             except RuleError as error:
                 faults.append(fault_of(error, "schedules", index))
+            found = graph_faults(named.id, named)
+            faults += [fault | {"pointer": f"/schedules/{index}{fault['pointer']}"} for fault in found]
     if faults:
         raise invalid(bounded(faults[:FAULTS], len(faults)))
-
-
-def _below(problem: Problem, index: int) -> Problem:
-    errors: list[Fault] = [
-        {"pointer": f"/schedules/{index}{fault['pointer']}", "message": fault["message"]}
-        for fault in problem.errors or []
-    ]
-    detail = "; ".join(f"{fault['pointer']}: {fault['message']}" for fault in errors) or problem.detail
-    return Problem(problem.status, problem.name, problem.title, detail[:2000], errors=errors or None)
 
 
 def _view(dry_run: bool, steps: Steps, done: _Outcome) -> AppliedView:

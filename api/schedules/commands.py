@@ -15,14 +15,13 @@ from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import ActivityError, ApplicationError, FailureError
 from temporalio.service import RPCError, RPCStatusCode
 
-from api.kinds.checking import KindCheck
 from api.patience import in_time, time_left
 from api.problems import Problem, invalid, unavailable
+from api.schedules.checking import WorkCheck
 from api.schedules.reading import ScheduleReader, no_such_schedule
 from api.security.caller import Caller
-from duetime.contracts.job import JobSpec
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
-from duetime.contracts.schedule import JobTemplate, ScheduleSpec
+from duetime.contracts.schedule import ScheduleSpec
 from duetime.contracts.schedule_book import SCHEDULE, Book, Put
 from duetime.cron import RuleError, check_fires, fault_of, in_words, read_fields
 from duetime.cron.compile import compile_rule
@@ -47,7 +46,7 @@ class Commander:
 
     client: Client
     reader: ScheduleReader
-    check: KindCheck
+    work: WorkCheck
 
     @property
     def _caller(self) -> Caller:
@@ -58,13 +57,21 @@ class Commander:
         self, schedule_id: str, spec: ScheduleSpec, given: Any, expect: int | None, by: str
     ) -> Done:
         """Creates or replaces. `given` is the specification as it was sent."""
-        check_submission(spec.job, self._caller)
+        self.work.check_caller(spec, self._caller)
         there = await self.reader.find(schedule_id)
         if there is not None and not self.reader.sees(there):
             raise Problem(409, "id-in-use", "The id is in use", "a schedule of another caller has this id")
         words, warnings = checked_rule(schedule_id, spec, there)
-        job, more = await self._checked_job(spec.job)
-        put = Put(id=schedule_id, spec=given, job=job.compact(), in_words=words, by=by, expect=expect)
+        checked = await self.work.check(schedule_id, spec, self._caller)
+        put = Put(
+            id=schedule_id,
+            spec=given,
+            job=checked.job,
+            pipeline=checked.pipeline,
+            in_words=words,
+            by=by,
+            expect=expect,
+        )
         start: WithStartWorkflowOperation[Any, Any] = WithStartWorkflowOperation(
             SCHEDULE,
             id=entity_id(schedule_id),
@@ -78,30 +85,13 @@ class Commander:
             ),
             schedule_id,
         )
-        return Done(told["created"], told["changed"], [*warnings, *more])
+        return Done(told["created"], told["changed"], [*warnings, *checked.warnings])
 
     @in_time()
     async def tell(self, schedule_id: str, command: str, *arguments: Any) -> Any:
         """Has the entity carry out a command; a problem says why it does not."""
         handle = self.client.get_workflow_handle(entity_id(schedule_id))
         return await _answer(handle.execute_update(command, args=list(arguments)), schedule_id)
-
-    async def _checked_job(self, template: JobTemplate) -> tuple[JobSpec, list[str]]:
-        """The job with its kind's defaults; a `422` problem with pointers below `/job`."""
-        fields = {name: getattr(template, name) for name in template.model_fields_set}
-        job = JobSpec.model_construct(_fields_set=set(fields), **fields)
-        try:
-            return await self.check.check_job(job, self._caller)
-        except Problem as problem:
-            raise _below_job(problem) from None
-
-
-def check_submission(job: JobTemplate, caller: Caller) -> None:
-    """Passes when the caller may submit such jobs; a `403` problem with pointers below `/job` otherwise."""
-    try:
-        caller.check_submission(job.kind, job.queue)
-    except Problem as problem:
-        raise _below_job(problem) from None
 
 
 def checked_rule(schedule_id: str, spec: ScheduleSpec, there: Book | None) -> tuple[str, list[str]]:
@@ -115,18 +105,6 @@ def checked_rule(schedule_id: str, spec: ScheduleSpec, there: Book | None) -> tu
     except RuleError as error:
         raise invalid([fault_of(error)]) from None
     return in_words(rule), list(rule.warnings)
-
-
-def _below_job(problem: Problem) -> Problem:
-    errors = [{**fault, "pointer": f"/job{fault['pointer']}"} for fault in problem.errors or []]
-    detail = "; ".join(f"{fault['pointer']}: {fault['message']}" for fault in errors) or problem.detail
-    return Problem(
-        problem.status,
-        problem.name,
-        problem.title,
-        detail[:2000],
-        errors=errors or None,  # type: ignore[arg-type]
-    )
 
 
 async def _answer(call: Any, schedule_id: str) -> Any:

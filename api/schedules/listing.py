@@ -25,8 +25,8 @@ class Wanted:
         return (
             self.state in (None, schedule.state)
             and self.paused in (None, is_paused)
-            and self.kind in (None, schedule.kind)
-            and self.queue in (None, schedule.queue)
+            and (self.kind is None or self.kind in schedule.kinds)
+            and (self.queue is None or self.queue in schedule.queues)
             and (self.tag is None or self.tag in schedule.tags)
         )
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 from fastapi import Request
 from temporalio.client import Client
 
-from api.kinds.checking import KindCheck
+from api.jobs.manager import Jobs
 from api.queues.shared import Shared
 from api.schedules.applying import Applier
+from api.schedules.checking import WorkCheck
 from api.schedules.commands import Commander
 from api.schedules.figures import Tally, Teller, figures_of
 from api.schedules.forecasting import Forecaster
@@ -27,9 +28,9 @@ class Schedules:
     tally: Shared[Tally]
 
     @classmethod
-    def over(cls, client: Client, ui_url: str, check: KindCheck) -> "Schedules":
+    def over(cls, client: Client, ui_url: str, jobs: Jobs) -> "Schedules":
         reader = ScheduleReader(client, ui_url.rstrip("/"))
-        commander = Commander(client, reader, check)
+        commander = Commander(client, reader, WorkCheck(jobs.check, jobs.reader))
         teller = Teller(reader.summaries, lambda schedule_id: figures_of(client, schedule_id))
         return cls(reader, commander, Operator(client, reader, commander), Shared(teller.look))
 

@@ -26,6 +26,7 @@ from duetime.contracts.schedule_view import BackfillAnswer, Triggered
 from duetime.contracts.states import State
 from duetime.cron.reading import read_fields
 from duetime.cron.zones import load_zone
+from duetime.schedules.account import link_of
 from duetime.schedules.backfills import times_of
 from duetime.schedules.ids import run_id
 from duetime.schedules.times import rule_times
@@ -54,10 +55,11 @@ class Operator:
         await self.commander.tell(schedule_id, "resume", {"by": by, "missed": how.missed})
 
     async def trigger(self, schedule_id: str, how: ScheduleTrigger, by: str) -> Triggered:
-        await self.reader.book(schedule_id)
+        book = await self.reader.book(schedule_id)
         told = await self.commander.tell(schedule_id, "trigger", {"by": by, "overlap": how.overlap})
-        job = f"/v1/jobs/{told['job_id']}"
-        return Triggered(job_id=told["job_id"], state=told["state"], links={"job": job})
+        run, what = str(told["job_id"]), "job" if book.pipeline is None else "pipeline"
+        links = {what: link_of(run, is_pipeline=what == "pipeline")}
+        return Triggered.model_validate({f"{what}_id": run, "state": told["state"], "links": links})
 
     async def backfill(self, schedule_id: str, wanted: ScheduleBackfill, by: str) -> BackfillAnswer:
         """Takes a backfill on, or says what it would start."""

@@ -19,7 +19,6 @@ from api.problems import Problem, is_unknown_id, unknown
 from api.schedules.views import summary_of, view_of
 from api.security.caller import ANYBODY, Caller
 from duetime.contracts import limits
-from duetime.contracts.job import JobSpec
 from duetime.contracts.schedule_book import BOOK, SCHEDULE, SPEC, Book
 from duetime.contracts.schedule_view import (
     OccurrencePage,
@@ -30,6 +29,7 @@ from duetime.contracts.schedule_view import (
 from duetime.schedules.account import Seen, account
 from duetime.schedules.changes import adopted
 from duetime.schedules.ids import entity_id
+from duetime.schedules.work import jobs_of
 
 _LAST_RUNS = 10
 _PAGE = 200
@@ -67,8 +67,10 @@ class ScheduleReader:
         return book
 
     def sees(self, book: Book) -> bool:
-        job = JobSpec.model_validate(book.job)
-        return self.caller.may_see(job.kind, job.queue)
+        """Whether the schedule exists for the caller: a key that is bound must see every job of it."""
+        return not self.caller.is_bound or all(
+            self.caller.may_see(job.kind, job.queue) for job in jobs_of(book)
+        )
 
     @in_time()
     async def view(self, schedule_id: str) -> ScheduleView:
@@ -80,7 +82,8 @@ class ScheduleReader:
             last_runs(self.client, schedule_id, 1, "ExecutionStatus = 'Completed'"),
         )
         now = datetime.now(UTC)
-        return view_of(book, server, runs, successes[0] if successes else None, now, self._links(schedule_id))
+        links = self._links(schedule_id, is_pipeline=book.pipeline is not None)
+        return view_of(book, server, runs, successes[0] if successes else None, now, links)
 
     @in_time()
     async def occurrences(self, schedule_id: str, since: datetime, until: datetime) -> OccurrencePage:
@@ -116,11 +119,12 @@ class ScheduleReader:
         )
         return described.config.workflow_execution_retention_ttl.ToTimedelta()
 
-    def _links(self, schedule_id: str) -> ScheduleLinks:
+    def _links(self, schedule_id: str, *, is_pipeline: bool) -> ScheduleLinks:
         place = quote(schedule_id, safe=":")
         return ScheduleLinks(
             self=f"/v1/schedules/{place}",
             jobs=f"/v1/jobs?schedule_id={place}",
+            pipelines=f"/v1/pipelines?schedule_id={place}" if is_pipeline else None,
             occurrences=f"/v1/schedules/{place}/occurrences",
             temporal=f"{self.ui_url}/namespaces/{self.client.namespace}/schedules/{place}",
         )

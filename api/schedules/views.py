@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 
-from duetime.contracts.job import JobSpec
 from duetime.contracts.schedule_book import Backfill, Book, PauseSpan, Server
 from duetime.contracts.schedule_view import (
     BackfillView,
@@ -24,6 +23,7 @@ from duetime.cron.reading import read_fields
 from duetime.schedules.changes import adopted
 from duetime.schedules.missed import Run
 from duetime.schedules.times import upcoming
+from duetime.schedules.work import jobs_of
 
 _NEXT = 10
 _GONE = "somebody deleted this schedule on the Temporal server: nothing starts until it is put again"
@@ -75,16 +75,19 @@ def view_of(
 
 def summary_of(book: Book, now: datetime) -> ScheduleSummary:
     """The schedule in a list, by its book alone."""
-    job = JobSpec.model_validate(book.job)
+    jobs = jobs_of(book)
+    alone = jobs[0] if book.pipeline is None else None
     ahead = _ahead(book, now, 1)
     return ScheduleSummary(
         id=book.id,
         state=ahead.state,
         revision=book.revision,
         in_words=book.in_words,
-        kind=job.kind,
-        queue=job.queue,
-        tags=job.tags,
+        kind=alone.kind if alone else None,
+        queue=alone.queue if alone else None,
+        kinds=sorted({job.kind for job in jobs}),
+        queues=sorted({job.queue for job in jobs}),
+        tags=list(dict.fromkeys(tag for job in jobs for tag in job.tags)),
         note=str(book.spec.get("note") or ""),
         created_at=book.created_at,
         updated_at=book.updated_at,
@@ -131,7 +134,8 @@ def backfill_view(backfill: Backfill) -> BackfillView:
 
 def _run(run: Run) -> ScheduleRun:
     return ScheduleRun(
-        job_id=run.job_id,
+        job_id=None if run.is_pipeline else run.job_id,
+        pipeline_id=run.job_id if run.is_pipeline else None,
         nominal_time=run.nominal,
         started_at=run.started_at,
         finished_at=run.closed_at,

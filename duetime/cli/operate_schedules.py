@@ -64,7 +64,7 @@ def trigger(
     if output is Output.JSON:
         write_json(done)
     else:
-        console().print(f"{done.state}: {done.job_id}")
+        console().print(f"{done.state}: {done.job_id or done.pipeline_id}")
     return Exit.OK
 
 

@@ -130,6 +130,7 @@ def watch(context: typer.Context, pipeline_id: IdArgument, output: As = Output.T
 def list_pipelines(
     context: typer.Context,
     state: StateOption = None,
+    schedule: Annotated[_Text, typer.Option("--schedule", metavar="ID", help="Made by this one.")] = None,
     created_after: Annotated[_Text, typer.Option(metavar="TIME", help="RFC 3339.")] = None,
     created_before: Annotated[_Text, typer.Option(metavar="TIME", help="RFC 3339.")] = None,
     limit: Annotated[
@@ -144,6 +145,7 @@ def list_pipelines(
     """
     filters: PipelineFilters = {
         "state": [each.value for each in state] if state else None,
+        "schedule_id": schedule,
         "created_after": created_after,
         "created_before": created_before,
     }

@@ -42,8 +42,8 @@ def show_schedules(schedules: Iterable[ScheduleSummary], out: Console) -> None:
             safe(each.id),
             state,
             ago(each.next_at),
-            safe(each.kind),
-            safe(each.queue),
+            safe(each.kind or _some(each.kinds)),
+            safe(each.queue or _some(each.queues)),
             safe(each.fault or each.in_words),
         )
     out.print(rows)
@@ -62,7 +62,7 @@ def show_schedule(schedule: ScheduleView, out: Console) -> None:
         out.print(
             Text.assemble(
                 ("  run           ", "dim"),
-                safe(run.job_id),
+                safe(run.job_id or run.pipeline_id or ""),
                 "  ",
                 state_text(run.state),
                 "  ",
@@ -74,11 +74,12 @@ def show_schedule(schedule: ScheduleView, out: Console) -> None:
 def _facts(schedule: ScheduleView) -> list[tuple[str, str]]:
     spec, pause, counted = schedule.spec, schedule.paused, schedule.counters
     rule = next((f"{name} {as_json(spec[name])}" for name in ("cron", "every", "at") if spec.get(name)), "")
-    job = spec.get("job")
+    job, pipeline = spec.get("job"), spec.get("pipeline")
     return [
         ("when", safe(schedule.in_words)),
         ("rule", rule),
         ("job", as_json(job) if job else ""),
+        ("pipeline", as_json(pipeline) if pipeline else ""),
         ("note", safe(str(spec.get("note") or ""))),
         ("paused", f"by {safe(pause.by)} since {local(pause.since)}: {safe(pause.reason)}" if pause else ""),
         ("until", local(pause.until) if pause and pause.until else ""),
@@ -106,14 +107,13 @@ def show_preview(seen: PreviewView, out: Console) -> None:
 
 
 def show_occurrences(occurrences: Iterable[Occurrence], out: Console) -> None:
-    rows = _table(out, "TIME", "STATE", "LATE", "JOB", "")
+    rows = _table(out, "TIME", "STATE", "LATE", "RUN", "")
     for each in occurrences:
         late = format_duration(each.late_by) if each.late_by else ""
         more = [*each.tags, *([f"after {each.blocked_by}"] if each.blocked_by else []), each.reason or ""]
         state = Text(each.state.value, _OCCURRENCES.get(each.state, ""))
-        rows.add_row(
-            safe(each.local), state, late, safe(each.job_id or ""), safe(", ".join(filter(None, more)))
-        )
+        run = safe(each.job_id or each.pipeline_id or "")
+        rows.add_row(safe(each.local), state, late, run, safe(", ".join(filter(None, more))))
     out.print(rows)
 
 
@@ -144,6 +144,11 @@ def show_applied(done: AppliedView, out: Console) -> None:
     )  # fmt: skip
     said = ", ".join(f"{count:,} {what}" for count, what in counts if count) or "nothing to do"
     out.print(f"would be done: {said}" if done.dry_run else said)
+
+
+def _some(names: list[str]) -> str:
+    """Those of a pipeline's jobs, as far as a column has room for them."""
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def _change(change: FieldChange) -> str:

@@ -39,6 +39,7 @@ class PipelineFilters(TypedDict, total=False):
     """Which pipelines: everything given must hold."""
 
     state: str | Sequence[str] | None
+    schedule_id: str | None
     created_after: Moment | None
     created_before: Moment | None
 

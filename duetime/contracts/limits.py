@@ -76,6 +76,8 @@ PIPELINE_JOB_NAME = 64
 PIPELINE_PARALLEL = 500
 #: Compact UTF-8 JSON of a pipeline. The engine takes 2 MiB, in which what a run hands to the next must have room.
 PIPELINE_BYTES = 1536 * 1024
+#: The same of one that a schedule starts: the schedule keeps it twice, and hands it on with each of its steps.
+SCHEDULED_PIPELINE_BYTES = 256 * 1024
 #: Items of one `for_each`, and compact UTF-8 JSON of their list.
 ITEMS = 10_000
 ITEMS_BYTES = 512 * 1024

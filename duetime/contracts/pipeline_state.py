@@ -83,6 +83,8 @@ class Progress(Part):
     #: Who cancelled and why, as told.
     reason: str | None = None
     deadline_at: AwareDatetime | None = None
+    #: Until when nothing begins, while that lasts.
+    starts_at: AwareDatetime | None = None
     nominal_time: AwareDatetime | None = None
     schedule_id: str | None = None
 

@@ -1,4 +1,5 @@
-"""A schedule as it is sent: a recurring rule, what it does when runs meet or are missed, and the job that it makes."""
+"""A schedule as it is sent: a recurring rule, what it does when runs meet or are missed, and the job or
+the pipeline that each run is."""
 
 from datetime import timedelta
 from typing import Annotated, Any, Literal, Self
@@ -9,6 +10,7 @@ from duetime.contracts import limits
 from duetime.contracts.job import Contract, JobId, JobSpec, Span, between, plain_text
 from duetime.contracts.json_value import JsonValueError, check_json
 from duetime.contracts.rule import RuleFields
+from duetime.contracts.schedule_pipeline import PipelineTemplate
 
 #: What happens when a time comes while a run of the schedule is still open.
 Overlap = Literal["skip", "queue_one", "queue_all", "allow", "cancel_running", "terminate_running"]
@@ -60,7 +62,8 @@ class CatchUp(Contract):
 
 
 class ScheduleSpec(RuleFields):
-    """A schedule as it is put: when it fires, how its runs get on with each other, and the job that each run is.
+    """A schedule as it is put: when it fires, how its runs get on with each other, and the job or the
+    pipeline that each run is.
 
     >>> ScheduleSpec.model_validate({"cron": "0 2 * * *", "job": {"kind": "report.build"}}).overlap
     'skip'
@@ -77,19 +80,21 @@ class ScheduleSpec(RuleFields):
     paused: bool = Field(False, strict=True)
     note: Annotated[str, StringConstraints(max_length=limits.NOTE_LENGTH)] = ""
     pause_on_failure: bool = Field(False, strict=True)
-    job: JobTemplate
-
-    @model_validator(mode="before")
-    @classmethod
-    def _not_built(cls, value: Any) -> Any:
-        if isinstance(value, dict) and "pipeline" in value:
-            raise JsonValueError("/pipeline", "schedules of pipelines are not available yet: give a `job`")
-        return value
+    job: JobTemplate | None = None
+    pipeline: PipelineTemplate | None = Field(None, description="in place of `job`")
 
     @field_validator("note")
     @classmethod
     def _printable(cls, note: str) -> str:
         return plain_text(note)
+
+    @model_validator(mode="after")
+    def _either(self) -> Self:
+        if self.job is None and self.pipeline is None:
+            raise JsonValueError("/job", "is required, or a `pipeline` in its place")
+        if self.job is not None and self.pipeline is not None:
+            raise JsonValueError("/pipeline", "each run is a job or a pipeline: leave one of them out")
+        return self
 
     @model_validator(mode="after")
     def _watched(self) -> Self:

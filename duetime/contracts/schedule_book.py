@@ -78,11 +78,13 @@ class Counted(Part):
 
 
 class Book(Part):
-    """One schedule. `spec` is what was put, as it was written; `job` is its job with the kind's defaults, compact."""
+    """One schedule. `spec` is what was put, as it was written; `job` is its job with the kind's defaults, compact,
+    or `pipeline` its pipeline with those of its kinds."""
 
     id: str
     spec: dict[str, Any]
-    job: dict[str, Any]
+    job: dict[str, Any] = Field(default_factory=dict)
+    pipeline: dict[str, Any] | None = None
     in_words: str = ""
     revision: int = 1
     created_at: AwareDatetime
@@ -134,6 +136,13 @@ class Book(Part):
         """As JSON without defaults."""
         return self.model_dump(mode="json", exclude_defaults=True)
 
+    @property
+    def memo(self) -> dict[str, Any]:
+        """The book as the two values of its memo: what seldom changes, and the rest."""
+        told = {"spec": self.spec, "job": self.job}
+        told |= {"pipeline": self.pipeline} if self.pipeline is not None else {}
+        return {SPEC: told, BOOK: {name: value for name, value in self.compact().items() if name not in told}}
+
 
 class Server(Part):
     """How the server's own schedule stands."""
@@ -159,7 +168,8 @@ class Put(Part):
 
     id: str
     spec: dict[str, Any]
-    job: dict[str, Any]
+    job: dict[str, Any] = Field(default_factory=dict)
+    pipeline: dict[str, Any] | None = None
     in_words: str = ""
     by: str = ""
     expect: int | None = None

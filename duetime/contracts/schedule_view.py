@@ -38,9 +38,10 @@ class NextFire(Answer):
 
 
 class ScheduleRun(Answer):
-    """A run of a schedule. `state` is final or `running`, which here is all that is open."""
+    """A run of a schedule, a job or a pipeline. `state` is final or `running`, which here is all that is open."""
 
-    job_id: str
+    job_id: str | None = None
+    pipeline_id: str | None = None
     nominal_time: Instant | None = None
     started_at: Instant
     finished_at: Instant | None = None
@@ -91,19 +92,24 @@ class ScheduleLinks(Answer):
 
     self: str
     jobs: str
+    #: For a schedule of a pipeline.
+    pipelines: str | None = None
     occurrences: str
     temporal: str
 
 
 class ScheduleSummary(Answer):
-    """A schedule in a list."""
+    """A schedule in a list. `kind` and `queue` are null for one of a pipeline; `kinds`, `queues` and `tags` are those
+    of all its jobs."""
 
     id: str
     state: ScheduleState
     revision: int
     in_words: str
-    kind: str
-    queue: str
+    kind: str | None
+    queue: str | None
+    kinds: list[str] = Field(default_factory=list)
+    queues: list[str] = Field(default_factory=list)
     tags: list[str] = Field(default_factory=list)
     note: str = ""
     created_at: Instant
@@ -172,14 +178,17 @@ class OccurrenceState(StrEnum):
 
 
 class Occurrence(Answer):
-    """One time of the rule. `late_by` is how long after it the run started, jitter included."""
+    """One time of the rule. What ran is a job or a pipeline, in the state `job_state`, to be read at `link`; `late_by`
+    is how long after the time it started, jitter included."""
 
     nominal_time: Instant
     local: str
     state: OccurrenceState
     tags: list[str] = Field(default_factory=list)
     job_id: str | None = None
+    pipeline_id: str | None = None
     job_state: State | None = None
+    link: str | None = None
     started_at: Instant | None = None
     late_by: Span | None = None
     #: The run that was in the way.
@@ -195,8 +204,9 @@ class OccurrencePage(Answer):
 
 
 class Triggered(Answer):
-    """A run beside the rule: started, or waiting for those that are open."""
+    """A run beside the rule, a job or a pipeline: started, or waiting for those that are open."""
 
-    job_id: str
+    job_id: str | None = None
+    pipeline_id: str | None = None
     state: Literal["started", "queued"]
     links: dict[str, str] = Field(default_factory=dict)

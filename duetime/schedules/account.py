@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
+from urllib.parse import quote
 
 from duetime.contracts.schedule import Overlap
 from duetime.contracts.schedule_book import Book, Server
@@ -86,11 +87,18 @@ def _fired(fire: Fire, run: Run) -> Occurrence:
     return _row(
         fire,
         OccurrenceState.FIRED,
-        job_id=run.job_id,
+        job_id=None if run.is_pipeline else run.job_id,
+        pipeline_id=run.job_id if run.is_pipeline else None,
         job_state=run.state,
+        link=link_of(run.job_id, is_pipeline=run.is_pipeline),
         started_at=run.started_at,
         late_by=max(timedelta(0), run.started_at - fire.utc),
     )
+
+
+def link_of(run_id: str, *, is_pipeline: bool) -> str:
+    """Where a run is read over HTTP."""
+    return f"/v1/{'pipelines' if is_pipeline else 'jobs'}/{quote(run_id, safe=':~')}"
 
 
 def _row(fire: Fire, state: OccurrenceState, **told: object) -> Occurrence:

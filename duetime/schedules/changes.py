@@ -34,6 +34,7 @@ def created(put: Put, now: datetime) -> Book:
         id=put.id,
         spec=put.spec,
         job=put.job,
+        pipeline=put.pipeline,
         in_words=put.in_words,
         created_at=now,
         updated_at=now,
@@ -56,6 +57,7 @@ def replaced(book: Book, put: Put, now: datetime) -> Book:
         update={
             "spec": put.spec,
             "job": put.job,
+            "pipeline": put.pipeline,
             "in_words": put.in_words,
             "revision": number,
             "updated_at": now,

@@ -16,12 +16,17 @@ def action_id(schedule_id: str) -> str:
 
 
 def run_id(schedule_id: str, nominal: datetime) -> str:
-    """The job of one nominal time, whoever starts it.
+    """The job or pipeline of one nominal time, whoever starts it.
 
     >>> run_id("nightly", datetime(2027, 1, 15, 8, tzinfo=UTC))
     'nightly~-2027-01-15T08:00:00Z'
     """
     return f"{action_id(schedule_id)}-{nominal.astimezone(UTC).strftime(_SECONDS)}"
+
+
+def longest_id(schedule_id: str) -> str:
+    """An id as long as any that a run of the schedule may have."""
+    return by_hand_id(schedule_id, "0" * 32)
 
 
 def by_hand_id(schedule_id: str, unique: str) -> str:

@@ -19,13 +19,14 @@ MOST = 500
 
 @dataclass(frozen=True)
 class Run:
-    """A run of a schedule, as the search index knows it."""
+    """A run of a schedule, as the search index knows it; `job_id` is that of the job or the pipeline."""
 
     job_id: str
     nominal: datetime | None
     started_at: datetime
     closed_at: datetime | None
     state: State
+    is_pipeline: bool = False
 
     def is_open_at(self, at: datetime) -> bool:
         return self.started_at <= at and (self.closed_at is None or self.closed_at > at)

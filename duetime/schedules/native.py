@@ -1,4 +1,4 @@
-"""A book as the server's own schedule: compiled rule, policies, and the job to start."""
+"""A book as the server's own schedule: compiled rule, policies, and what to start."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,9 +15,6 @@ from temporalio.client import (
 )
 from temporalio.common import TypedSearchAttributes
 
-from duetime import attributes
-from duetime.contracts.duration import format_duration
-from duetime.contracts.job import JOB, JobSpec, spread_offset
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
 from duetime.contracts.schedule import Overlap
 from duetime.contracts.schedule_book import MADE_BY, Book
@@ -26,7 +23,7 @@ from duetime.cron.reading import read_fields
 from duetime.cron.zones import load_zone
 from duetime.schedules.grace import server_window
 from duetime.schedules.ids import action_id
-from duetime.starting import priority_of
+from duetime.schedules.work import work_by_the_rule
 
 OVERLAPS: dict[Overlap, ScheduleOverlapPolicy] = {
     "skip": ScheduleOverlapPolicy.SKIP,
@@ -80,35 +77,22 @@ def native_of(book: Book, now: datetime) -> Native:
     return Native(schedule, compiled, window)
 
 
-def job_of(book: Book) -> dict[str, Any]:
-    """The input of every run: the job, which a stable jitter moves by the same span each time."""
-    spec = book.parsed
-    if spec.jitter_mode == "stable" and spec.jitter:
-        offset = spread_offset(book.id, spec.jitter)
-        return book.job | {"delay": format_duration(offset)}
-    return book.job
-
-
 def made_by(book: Book, **more: Any) -> dict[str, Any]:
     """The memo of every run."""
     return {MADE_BY: {"schedule": book.id, "revision": book.revision, "applied": book.applied, **more}}
 
 
 def _action(book: Book) -> ScheduleActionStartWorkflow:
-    job = JobSpec.model_validate(book.job)
-    found = attributes.of_job(job, book.created_at).search_attributes
+    work = work_by_the_rule(book)
     return ScheduleActionStartWorkflow(
-        JOB,
-        job_of(book),
+        work.type,
+        args=work.arguments,
         id=action_id(book.id),
         task_queue=ORCHESTRATION_QUEUE,
-        # When a run is due is the one thing that the template cannot say.
-        typed_search_attributes=TypedSearchAttributes(
-            [pair for pair in found if pair.key != attributes.DUE_AT]
-        ),
+        typed_search_attributes=TypedSearchAttributes(work.attributes),
         memo=made_by(book),
-        priority=priority_of(job),
-        static_summary=job.kind,
+        priority=work.priority,
+        static_summary=work.summary,
     )
 
 

@@ -223,7 +223,8 @@ async def test_what_a_schedule_starts_knows_its_nominal_time(
     assert {job.nominal_time for job in log.jobs.values()} == {nominal}
     found = (await pipelines.handle_of(handle, "b", 0).describe()).typed_search_attributes
     assert found[attributes.NOMINAL_TIME] == nominal
-    assert found.get(attributes.SCHEDULE_ID) is None, "the schedule's runs are pipelines, not their jobs"
+    # What tells it from a run of the schedule is that it is part of a pipeline.
+    assert (found[attributes.SCHEDULE_ID], found[attributes.PIPELINE_ID]) == ("nightly", id)
 
 
 async def test_somebody_elses_id_is_left_alone(

@@ -158,5 +158,13 @@ async def items_retried(stage: Stage) -> WorkflowHandle:
 
 
 @scenario
+async def pipeline_held_back(stage: Stage) -> WorkflowHandle:
+    """As a schedule with a stable jitter starts it."""
+    jobs = {"a": {"kind": "ok"}, "b": {"kind": "ok", "needs": ["a"]}}
+    async with stage.worker():
+        return await over(await begin(stage, jobs, {"$duetime": 1, "delay": "1s"}, deadline="1h"))
+
+
+@scenario
 async def pipeline_that_is_none(stage: Stage) -> WorkflowHandle:
     return await over(await begin(stage, {"a": {"kind": "ok", "needs": ["a"]}}))

@@ -17,14 +17,15 @@ from tests.support.waiting import eventually
 async def _put(stage: Stage, **fields: Any) -> WorkflowHandle:
     """The entity of a schedule whose jobs go to the queue of the stage, after a `put`."""
     job = {"kind": "ok", "queue": stage.queue}
-    spec = {"cron": "0 0 1 1 *", **fields, "job": job}
+    work = {"pipeline": fields["pipeline"]} if "pipeline" in fields else {"job": job}
+    spec = {"cron": "0 0 1 1 *", **fields, **work}
     start: WithStartWorkflowOperation[Any, Any] = WithStartWorkflowOperation(
         SCHEDULE,
         id=entity_id(stage.queue),
         task_queue=ORCHESTRATION_QUEUE,
         id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
     )
-    put = {"id": stage.queue, "spec": spec, "job": job, "in_words": "as it is", "by": "recorder"}
+    put = {"id": stage.queue, "spec": spec, **work, "in_words": "as it is", "by": "recorder"}
     await stage.client.execute_update_with_start_workflow("put", put, start_workflow_operation=start)
     return stage.client.get_workflow_handle(entity_id(stage.queue))
 
@@ -80,6 +81,17 @@ async def schedule_run_by_hand(stage: Stage) -> WorkflowHandle:
             return all("finished_at" in one for one in (await _book(handle))["backfills"])
 
         await eventually(filled)
+        return await _end(handle)
+
+
+@scenario
+async def schedule_of_a_pipeline(stage: Stage) -> WorkflowHandle:
+    """In place of a job, and run by hand."""
+    async with stage.worker():
+        await _put(stage, overlap="allow")
+        pipeline = {"jobs": {"a": {"kind": "ok", "queue": stage.queue}}}
+        handle = await _put(stage, overlap="allow", pipeline=pipeline)
+        await _tell(handle, "trigger")
         return await _end(handle)
 
 

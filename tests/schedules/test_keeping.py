@@ -70,7 +70,7 @@ async def test_a_revision_that_is_not_the_one_meant_is_refused(schedule: Schedul
         ({"cron": "0 0 * * *", "catch_up": {"window": "31d"}}, "/catch_up/window"),
         ({"cron": "0 0 * * *", "max_runs": 0}, "/max_runs"),
         ({"cron": "0 0 * * *", "overlap": "allow", "pause_on_failure": True}, "/pause_on_failure"),
-        ({"cron": "0 0 * * *", "pipeline": {}}, "/pipeline"),
+        ({"cron": "0 0 * * *", "pipeline": {"jobs": {"a": {"kind": "noop"}}}}, "/pipeline"),
         ({"cron": "0 0 * * *", "job": {"run_at": "2027-01-01T00:00:00Z"}}, "/job/run_at"),
         ({"cron": "0 0 * * *", "job": {"after": []}}, "/job/after"),
         ({"at": ["2001-01-01T00:00:00Z"]}, ""),

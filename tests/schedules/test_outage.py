@@ -19,6 +19,7 @@ from duetime.schedules.ids import entity_id
 from duetime.worker import Worker
 from tests.api.conftest import calling, settings
 from tests.api.stage import echo
+from tests.recurring.conftest import Recurring
 from tests.schedules.conftest import Scheduler, later, passed
 from tests.support.waiting import eventually
 from workflows.worker import orchestrator
@@ -61,12 +62,14 @@ async def test_what_was_missed_runs_as_the_table_says(tmp_path: Path) -> None:
             for number, (overlap, policy, times, runs) in enumerate(cells()):
                 schedule = Scheduler(http, "outage", f"s{number}-{overlap}-{policy}")
                 made.append((schedule, overlap, policy, times, runs))
+            pipelines = Recurring(http, "outage", "of-pipelines")
             async with orchestrator(client):
                 await asyncio.gather(
+                    pipelines.made(at=instants([*ALL, 3600]), overlap="skip"),
                     *(
                         one.made(at=instants([*times, 3600]), overlap=overlap, catch_up={"policy": policy})
                         for one, overlap, policy, times, _ in made
-                    )
+                    ),
                 )
             assert datetime.now(UTC) < parse_instant(begin), "this machine is too slow: begin later"
             await passed(begin)
@@ -113,5 +116,9 @@ async def test_what_was_missed_runs_as_the_table_says(tmp_path: Path) -> None:
                     late = sorted(jobs, key=lambda job: str(job["created_at"]))
                     order = [job["nominal_time"] for job in late if job["nominal_time"] != instants(ALL)[-1]]
                     assert order == instants(MISSED), overlap
+
+            begun = await pipelines.until_begun(len(ALL))
+            last, *missed_ones = [(await pipelines.final(one["id"]))["nominal_time"] for one in begun]
+            assert missed_ones == instants(MISSED) and [last] == instants(ALL)[-1:]
     finally:
         await engine.kill()
