@@ -13,7 +13,7 @@ run: runtime  ## Start the embedded Temporal server, a worker and the API, until
 	@exec $(BIN)/python dev.py
 
 test: tools  ## Run the tests; some of them only: make test ARGS="tests/test_house.py -k wheel"
-	@$(BIN)/python -m pytest -n 2 $(ARGS)
+	@$(BIN)/python -m pytest -n 4 $(ARGS)
 
 faults: tools  ## The long fault suite, half an hour; DUETIME_FAULT_SEED repeats a run
 	@$(BIN)/python -m pytest -s -m faults tests/faults tests/fencing $(ARGS)

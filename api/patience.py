@@ -6,12 +6,10 @@ from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
-from api.problems import unavailable
+from api.problems import is_no_connection, unavailable, unreached
 
 #: Seconds.
 PATIENCE = 4.5
-#: How the SDK begins the text of a `RuntimeError` when a connection that was never made cannot be made now.
-_NO_CONNECTION = "Failed client connect"
 
 _until: ContextVar[float] = ContextVar("until", default=0.0)
 
@@ -37,9 +35,9 @@ async def in_time() -> AsyncIterator[None]:
             "Temporal did not answer in time; the outcome may be unknown: repeat with the same id or key"
         ) from None
     except RuntimeError as error:
-        if not str(error).startswith(_NO_CONNECTION):
+        if not is_no_connection(error):
             raise
-        raise unavailable("Temporal cannot be reached; nothing was done") from None
+        raise unreached() from None
     finally:
         _until.reset(token)
 

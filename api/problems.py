@@ -155,6 +155,16 @@ def from_rpc(error: RPCError) -> Problem:
     )
 
 
+def unreached() -> Problem:
+    """No connection to Temporal could be made."""
+    return unavailable("Temporal cannot be reached; nothing was done")
+
+
+def is_no_connection(error: RuntimeError) -> bool:
+    """Whether it is the SDK's when a connection that was never made cannot be made now."""
+    return str(error).startswith("Failed client connect")
+
+
 def is_unknown_id(error: RPCError) -> bool:
     """Whether the server says that it has no execution of that id; it also says so of namespaces."""
     details = error.grpc_status.details
@@ -198,6 +208,12 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(RPCError)
     async def rpc(_: Request, error: RPCError) -> JSONResponse:
         return from_rpc(error).response()
+
+    @app.exception_handler(RuntimeError)
+    async def runtime(_: Request, error: RuntimeError) -> JSONResponse:
+        if is_no_connection(error):
+            return unreached().response()
+        raise error
 
     @app.exception_handler(RequestValidationError)
     async def validation(request: Request, error: RequestValidationError) -> JSONResponse:

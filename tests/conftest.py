@@ -1,8 +1,9 @@
 """What tests share: one embedded engine a session; each test takes its own queue and ids."""
 
+import logging
 import signal
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 from temporalio.client import Client
@@ -26,6 +27,20 @@ def pytest_configure() -> None:
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is right does not depend on how busy this machine is; tests of the API's time limit set their own."""
     monkeypatch.setattr(patience, "PATIENCE", 30.0)
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """The command line and others set up the logs of their process, which in a test is this one."""
+    ours, root = logging.getLogger("duetime"), logging.getLogger()
+    levels, handlers = (ours.level, root.level), list(root.handlers)
+    yield
+    for logger, level in zip((ours, root), levels, strict=True):
+        if logger.level != level:
+            logger.setLevel(level)
+    for handler in root.handlers[:]:
+        if handler not in handlers and not type(handler).__module__.startswith("_pytest"):
+            root.removeHandler(handler)
 
 
 @pytest.fixture(scope="session")

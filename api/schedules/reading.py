@@ -101,10 +101,16 @@ class ScheduleReader:
     async def books(self) -> AsyncIterator[Book]:
         """The books of all schedules that the caller may see, in no order; a moment behind."""
         query = f"WorkflowType = '{SCHEDULE}' AND ExecutionStatus = 'Running'"
-        async for found in self.client.list_workflows(query, page_size=_PAGE):
-            book = await read_book(found)
-            if book is not None and self.sees(book):
-                yield book
+        pages = self.client.list_workflows(query, page_size=_PAGE)
+        while True:
+            async with in_time():  # a page, not all of them: there may be thousands
+                await pages.fetch_next_page()
+            for found in pages.current_page or ():
+                book = await read_book(found)
+                if book is not None and self.sees(book):
+                    yield book
+            if not pages.next_page_token:
+                return
 
     async def summaries(self) -> AsyncIterator[ScheduleSummary]:
         """All schedules that the caller may see, in no order; a moment behind."""
