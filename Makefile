@@ -15,7 +15,7 @@ run: runtime  ## Start the embedded Temporal server, a worker and the API, until
 test: tools  ## Run the tests; some of them only: make test ARGS="tests/test_house.py -k wheel"
 	@$(BIN)/python -m pytest -n 4 $(ARGS)
 
-faults: tools  ## The long fault suite, half an hour; DUETIME_FAULT_SEED repeats a run
+faults: tools  ## The long fault suite, a quarter of an hour; DUETIME_FAULT_SEED repeats a run
 	@$(BIN)/python -m pytest -s -m faults tests/faults tests/fencing $(ARGS)
 
 check: tools  ## Formatting, lint, types and the direction of imports

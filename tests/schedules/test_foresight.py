@@ -54,7 +54,7 @@ def any_rule(chance: random.Random, start: datetime) -> dict[str, Any]:
 @pytest.mark.usefixtures("worker")
 async def test_what_the_preview_lists_is_what_happens(http: httpx2.AsyncClient, queue: str) -> None:
     chance = random.Random(SEED)
-    start = (datetime.now(UTC) + timedelta(seconds=2 + RULES // 8)).replace(microsecond=0)
+    start = (datetime.now(UTC) + timedelta(seconds=8 + RULES // 8)).replace(microsecond=0)
     schedules: list[tuple[Scheduler, list[str]]] = []
     for number in range(RULES):
         schedule = Scheduler(http, queue, f"{queue}-{number}")
