@@ -136,6 +136,12 @@ async def start_delayed(stage: Stage) -> WorkflowHandle:
 
 
 @scenario
+async def start_delayed_asked_locally(stage: Stage) -> WorkflowHandle:
+    """The same since a local activity asks."""
+    return await start_delayed(stage)
+
+
+@scenario
 async def in_a_time_zone(stage: Stage) -> WorkflowHandle:
     async with stage.worker():
         when = {"run_at": "2026-03-08T02:30:00", "timezone": "America/New_York"}
