@@ -5,6 +5,7 @@ import copy
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
@@ -13,6 +14,7 @@ from api.jobs import query
 from api.jobs.cursor import Cursor, Part, read, write
 from api.jobs.filters import JobFilter
 from api.jobs.index import Index, Row
+from api.jobs.pages import Page, Seen, fill
 from api.jobs.reading import Reader
 from api.jobs.walk import Walk
 from api.patience import answer_in_time
@@ -24,45 +26,28 @@ from duetime.jobs.state import state_of
 
 #: Executions read at the same time, over all lists that an API instance is asked for.
 _AT_ONCE = 16
-#: A filter by the state of open jobs may pass over many that are in another. A page stops at about so many jobs read,
-#: or seconds, with what it has; its cursor goes on.
-_MOST_READ = 500
+#: A filter by the state of open jobs may pass over many that are in another: a page also stops after so many seconds.
 _LONG_ENOUGH = 2.5
 _STRIDE = 200
 
 
 @dataclass
-class _Page:
-    """A page being filled."""
+class _Page(Page[JobSummary]):
+    """A page of jobs, which may pass over many."""
 
-    wanted: JobFilter
-    limit: int
-    jobs: list[JobSummary] = field(default_factory=list)
-    read: int = 0
+    wanted: JobFilter = field(kw_only=True)
     since: float = field(default_factory=time.monotonic)
 
     @property
-    def is_full(self) -> bool:
-        return len(self.jobs) >= self.limit
-
-    @property
     def is_enough(self) -> bool:
-        return self.is_full or self.read >= _MOST_READ or time.monotonic() - self.since > _LONG_ENOUGH
+        return super().is_enough or time.monotonic() - self.since > _LONG_ENOUGH
 
     def stride(self, at: Cursor | None) -> int:
-        """How many rows to ask for: as many as are missing, unless many of them may not be wanted."""
+        """As many as are missing, unless many of them may not be wanted."""
         passes_over = bool(self.wanted.open_states) and not self.wanted.takes_every_open_job
         if passes_over and (at is None or at.part is Part.OPEN):
             return _STRIDE
-        return self.limit - len(self.jobs)
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """A row as it is now: nothing when it is not wanted (any more). `ended_at` is what its execution says."""
-
-    job: JobSummary | None
-    ended_at: datetime | None = None
+        return super().stride(at)
 
 
 class Lister:
@@ -85,51 +70,31 @@ class Lister:
         """The jobs after `cursor`, or the first ones; a `422` problem for a cursor of another list."""
         scope = f"{self._client.namespace}\n{wanted.canonical()}"
         at = read(cursor, scope) if cursor is not None else None
-        page = _Page(wanted, limit)
-        then = await answer_in_time(self._fill(page, at))
-        return JobPage(jobs=page.jobs, next_cursor=write(then, scope) if then else None)
+        page = _Page(limit, wanted=wanted)
+        walk = Walk(self._index, wanted, query.jobs(wanted))
+        then = await answer_in_time(fill(page, walk, at, partial(self._see, page)))
+        return JobPage(jobs=page.items, next_cursor=write(then, scope) if then else None)
 
-    async def _fill(self, page: _Page, at: Cursor | None) -> Cursor | None:
-        """Puts jobs on the page; where the list goes on, `None` at its end."""
-        walk = Walk(self._index, page.wanted, query.jobs(page.wanted))
-        while True:
-            chunk = await walk.chunk(at, page.stride(at))
-            seen = await self._see(page, chunk.rows, chunk.begin)
-            late: list[str] = []
-            for position, (row, now) in enumerate(zip(chunk.rows, seen, strict=True)):
-                if page.is_full:
-                    return chunk.after(position - 1).with_told(late)
-                if row.is_open and now.ended_at is not None and now.ended_at <= chunk.begin.cutoff:
-                    late.append(row.run_id)
-                if now.job is not None:
-                    page.jobs.append(now.job)
-            at = chunk.then.with_told(late) if chunk.then else None
-            if at is None:
-                return None
-            if page.is_enough:
-                turns = at.part is Part.FINISHED and at.last is None
-                return at if not turns or await walk.has_more(at) else None
-
-    async def _see(self, page: _Page, rows: list[Row], begin: Cursor) -> list[_Seen]:
+    async def _see(self, page: _Page, rows: list[Row], begin: Cursor) -> list[Seen[JobSummary]]:
         """The rows as jobs, in their order."""
         unknown = [row for row in rows if not row.is_told]
         page.read += len(unknown)
         read = await together(self._read(row, page.wanted, begin) for row in unknown)
         by_run = {row.run_id: now for row, now in zip(unknown, read, strict=True)}
-        return [by_run.get(row.run_id) or _Seen(self._told(row)) for row in rows]
+        return [by_run.get(row.run_id) or Seen(self._told(row)) for row in rows]
 
-    async def _read(self, row: Row, wanted: JobFilter, begin: Cursor) -> _Seen:
+    async def _read(self, row: Row, wanted: JobFilter, begin: Cursor) -> Seen[JobSummary]:
         async with self._places:
             facts = await self._facts(row, begin)
         if facts is None:
-            return _Seen(None)
+            return Seen(None)
         job = JobSummary.of(self._reader.view(facts))
         job.schedule_id = job.schedule_id or row.schedule_id
         job.pipeline_id = job.pipeline_id or row.pipeline_id
         states = wanted.open_states | wanted.final_states
         # The index may be behind, and the id another job's by now.
         sees = self._caller.may_see(job.kind, job.queue)
-        return _Seen(job if sees and job.state in states else None, facts.closed_at)
+        return Seen(job if sees and job.state in states else None, facts.closed_at)
 
     async def _facts(self, row: Row, begin: Cursor) -> Facts | None:
         """The facts of the run, or of the one in which its job goes on by now; `None` when the job is gone, or that

@@ -6,13 +6,14 @@ import copy
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
+from functools import partial
 
 from pydantic import ValidationError
 from temporalio.client import Client, WorkflowExecutionStatus
 
-from api.jobs.cursor import Cursor, Part, read, write
+from api.jobs.cursor import Cursor, read, write
 from api.jobs.index import Index, Row
+from api.jobs.pages import Page, Seen, fill
 from api.jobs.walk import Walk
 from api.patience import answer_in_time
 from api.pipelines.facts import PipelineFacts
@@ -29,30 +30,13 @@ from duetime.jobs.wire import decode
 
 #: Executions read at the same time, over all lists that an API instance is asked for.
 _AT_ONCE = 16
-#: A page stops at about so many pipelines read with what it has; its cursor goes on.
-_MOST_READ = 500
 
 
 @dataclass
-class _Page:
-    """A page being filled."""
+class _Page(Page[PipelineSummary]):
+    """A page of pipelines."""
 
-    wanted: PipelineFilter
-    limit: int
-    pipelines: list[PipelineSummary] = field(default_factory=list)
-    read: int = 0
-
-    @property
-    def is_full(self) -> bool:
-        return len(self.pipelines) >= self.limit
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """A row as it is now: nothing when it is not wanted (any more). `ended_at` is what its execution says."""
-
-    pipeline: PipelineSummary | None
-    ended_at: datetime | None = None
+    wanted: PipelineFilter = field(kw_only=True)
 
 
 class PipelineLister:
@@ -76,49 +60,33 @@ class PipelineLister:
         """The pipelines after `cursor`, or the first ones; a `422` problem for a cursor of another list."""
         scope = f"{self._client.namespace}\n{wanted.canonical()}"
         at = read(cursor, scope) if cursor is not None else None
-        page = _Page(wanted, limit)
-        then = await answer_in_time(self._fill(page, at))
-        return PipelinePage(pipelines=page.pipelines, next_cursor=write(then, scope) if then else None)
+        page = _Page(limit, wanted=wanted)
+        walk = Walk(self._index, wanted, wanted.among)
+        then = await answer_in_time(fill(page, walk, at, partial(self._see, page)))
+        return PipelinePage(pipelines=page.items, next_cursor=write(then, scope) if then else None)
 
-    async def _fill(self, page: _Page, at: Cursor | None) -> Cursor | None:
-        """Puts pipelines on the page; where the list goes on, `None` at its end."""
-        walk = Walk(self._index, page.wanted, page.wanted.among)
-        while True:
-            chunk = await walk.chunk(at, page.limit - len(page.pipelines))
-            seen = await together(self._see(page, row, chunk.begin) for row in chunk.rows)
-            late: list[str] = []
-            for position, (row, now) in enumerate(zip(chunk.rows, seen, strict=True)):
-                if page.is_full:
-                    return chunk.after(position - 1).with_told(late)
-                if row.is_open and now.ended_at is not None and now.ended_at <= chunk.begin.cutoff:
-                    late.append(row.run_id)
-                if now.pipeline is not None:
-                    page.pipelines.append(now.pipeline)
-            at = chunk.then.with_told(late) if chunk.then else None
-            if at is None:
-                return None
-            if page.is_full or page.read >= _MOST_READ:
-                turns = at.part is Part.FINISHED and at.last is None
-                return at if not turns or await walk.has_more(at) else None
+    async def _see(self, page: _Page, rows: list[Row], begin: Cursor) -> list[Seen[PipelineSummary]]:
+        """The rows as pipelines, in their order."""
+        return await together(self._look(page, row, begin) for row in rows)
 
-    async def _see(self, page: _Page, row: Row, begin: Cursor) -> _Seen:
+    async def _look(self, page: _Page, row: Row, begin: Cursor) -> Seen[PipelineSummary]:
         """A row as a pipeline."""
         continued = row.status is WorkflowExecutionStatus.CONTINUED_AS_NEW
         if continued and (row.closed_at is None or row.closed_at <= begin.newest):
-            return _Seen(None)  # the run in which it goes on has a place of its own
+            return Seen(None)  # the run in which it goes on has a place of its own
         if not (row.is_open or continued or self._caller.is_bound):
-            return _Seen(await self._told(row))
+            return Seen(await self._told(row))
         page.read += 1
         async with self._places:
             facts = await self._reader.known(row.id)
         if facts is None:
-            return _Seen(None)
+            return Seen(None)
         if facts.run_id != row.run_id and not (row.is_open or continued):
-            return _Seen(await self._told(row))  # a finished run that a later one has followed
+            return Seen(await self._told(row))  # a finished run that a later one has followed
         if facts.closed_at is not None and facts.closed_at <= begin.cutoff and continued:
-            return _Seen(None)
+            return Seen(None)
         summary = self._summary(facts)
-        return _Seen(summary if page.wanted.holds(summary.state) else None, facts.closed_at)
+        return Seen(summary if page.wanted.holds(summary.state) else None, facts.closed_at)
 
     async def _told(self, row: Row) -> PipelineSummary:
         """A finished pipeline by the index alone."""

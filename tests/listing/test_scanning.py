@@ -5,7 +5,7 @@ from datetime import timedelta
 import httpx2
 import pytest
 
-from api.jobs import listing
+from api.jobs import listing, pages
 from tests.listing.crowd import Crowd
 from tests.listing.lists import get, ids, listed
 
@@ -38,7 +38,7 @@ async def test_a_page_stops_at_its_bound_and_the_list_goes_on(
 ) -> None:
     """None of many jobs is wanted: the page is empty, and not the end."""
     monkeypatch.setattr(listing, "_STRIDE", 4)
-    monkeypatch.setattr(listing, "_MOST_READ", 4)
+    monkeypatch.setattr(pages, "MOST_READ", 4)
     page = await get(http, "/v1/jobs", queue=queue, state="running")
     assert page["jobs"] == []
     assert page["next_cursor"] is not None
