@@ -9,6 +9,7 @@ import copy
 import secrets
 import time
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
@@ -17,7 +18,9 @@ from api.jobs.index import MOST, Index, Row
 from api.problems import unavailable
 from api.together import together
 from duetime.contracts.record import View
-from duetime.jobs.facts import Facts, fetch, glance
+from duetime.contracts.states import State
+from duetime.jobs.facts import Facts, fetch, glance, with_input
+from duetime.jobs.state import state_of
 
 _AT_ONCE = 32
 
@@ -92,7 +95,11 @@ class Looking:
                 facts = await fetch(self._client, row.id, row.run_id)
             else:
                 facts = await glance(self._client, row.id, row.run_id)
-                facts = facts if facts.view else replace(facts, view=View(due_at=row.due_at))
+                if facts.view is None:
+                    facts = replace(facts, view=View(due_at=row.due_at))
+                    if state_of(facts, datetime.now(UTC)) is State.QUEUED and facts.dispatched is None:
+                        # Its workflow has not run yet: whether it comes after other jobs, its input alone knows.
+                        facts = await with_input(self._client, facts)
             if facts.status is WorkflowExecutionStatus.CONTINUED_AS_NEW:
                 facts = await fetch(self._client, row.id)
         except RPCError as error:

@@ -34,6 +34,20 @@ async def test_no_orchestrator(alone: Bench) -> None:
         await alone.in_state(job_id, "succeeded")
 
 
+async def test_a_job_after_others_is_not_overdue_before_its_workflow_has_run(alone: Bench) -> None:
+    """Its input alone knows what it comes after. It has been due for years, and could not have run for one moment."""
+    first = await alone.submit(delay="1h")
+    after = await alone.submit(after=[first], run_at="2020-01-01T00:00:00Z")
+    assert (await alone.job(after))["state"] == "waiting"
+    view = await alone.backlog(scheduled=1, waiting=1)
+    assert view["oldest_ready_at"] is None
+    counts = await alone.get(f"/v1/jobs:count?queue={alone.queue}&by=state")
+    assert (counts["states"]["waiting"], counts["states"]["queued"]) == (1, 0)
+    why = await alone.why(after)
+    assert [one["reason"] for one in why["blocked"]] == ["waiting_on_jobs", "no_orchestrator"]
+    assert [one["action"] for one in why["suggestions"]] == ["run_now", "start_worker"]
+
+
 SOON = timedelta(seconds=4)
 
 
