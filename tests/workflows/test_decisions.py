@@ -344,7 +344,7 @@ class Life:
         return self.step is not None and not isinstance(self.step, Again)
 
 
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 @given(
     st.integers(1, 6),
     st.lists(st.sampled_from([*OUTCOMES, *UNTOLD]), max_size=40),
