@@ -82,7 +82,7 @@ async def submit(
     return submitted.pipeline
 
 
-def _only(request: Request) -> None:
+async def _only(request: Request) -> None:
     refuse_unknown(request, PipelineQuery)
 
 
