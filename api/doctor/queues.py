@@ -50,8 +50,7 @@ def _orchestration(sight: Sight, lives: bool) -> Iterator[Finding]:
     says = (
         f"no worker runs the workflows (queue `{ORCHESTRATION_QUEUE}`): due jobs do not come to their queues"
     )
-    waits = sight.census.due.total + sight.census.later.total
-    make = error if waits else warning
+    make = error if sight.census.total else warning
     yield make("workflows", says, "start a worker without --no-workflows: python worker.py")
 
 
@@ -92,7 +91,7 @@ def _kinds(sight: Sight) -> Iterator[Finding]:
     """Jobs that are due on a queue where workers live, none of which announced their kind."""
     waiting = Counter(
         (one.kind, one.queue)
-        for one in sight.census.due.residents
+        for one, _ in sight.census.looked_at
         if _waits_for_a_worker(one, sight) and sight.workers.get(one.queue)
     )
     for (kind, queue), count in waiting.most_common(_SHOWN):
@@ -126,11 +125,7 @@ def _overdue(sight: Sight, queues: list[QueueView]) -> Iterator[Finding]:
 
 def _histories(sight: Sight) -> Iterator[Finding]:
     long = sorted(
-        (
-            (one.facts.events, one.facts.id)
-            for one in sight.census.due.residents
-            if one.facts is not None and one.facts.events >= _MANY_EVENTS
-        ),
+        ((facts.events, facts.id) for _, facts in sight.census.looked_at if facts.events >= _MANY_EVENTS),
         reverse=True,
     )
     for events, job_id in long[:_SHOWN]:

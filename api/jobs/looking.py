@@ -27,13 +27,15 @@ _AT_ONCE = 32
 
 @dataclass(frozen=True)
 class Bounds:
-    """How much is read in one go: answers of the index (of `MOST` rows each), and jobs looked at; and for how many
+    """How much is read in one go: answers of the index (of `page` rows each), and jobs looked at; and for how many
     seconds each of the two."""
 
     answers: int = 10
     reading: float = 1.5
     looked_at: int = 2_000
     looking: float = 2.5
+    #: Rows in one answer.
+    page: int = MOST
 
 
 class Looking:
@@ -54,11 +56,11 @@ class Looking:
     async def rows(self, text: str) -> tuple[list[Row], bool]:
         """What the index has for a query, and whether this is all."""
         enough = time.monotonic() + self._bounds.reading
-        rows, token = await self._index.rows(text, MOST)
+        rows, token = await self._index.rows(text, self._bounds.page)
         for _ in range(self._bounds.answers - 1):
             if not token or time.monotonic() > enough:
                 break
-            more, token = await self._index.rows(text, MOST, token)
+            more, token = await self._index.rows(text, self._bounds.page, token)
             rows += more
         return rows, not token
 

@@ -25,6 +25,8 @@ _READY = {"overdue", "queued", "paused"}
 _SLACK = 0.1
 #: Seconds after which an accepted job has to be in the index, while that can be asked.
 _LAG = 20.0
+#: Seconds that a cut-off worker may take to tell the server of an ending: until then the job runs.
+_TELLING = 15.0
 _SHOWN = 40
 
 
@@ -244,7 +246,7 @@ def _was_tried(reading: Reading, job_id: str, evidence: Evidence) -> bool:
     spans = [(one["started_at"], one["finished_at"]) for one in evidence.jobs[job_id]["attempts"]]
     return any(
         (begun is None or _seconds(begun) - evidence.wall < reading.end + _SLACK)
-        and (finished is None or _seconds(finished) - evidence.wall > reading.begin - _SLACK)
+        and (finished is None or _seconds(finished) - evidence.wall > reading.begin - _TELLING)
         for begun, finished in spans
     )
 

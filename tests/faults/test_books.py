@@ -150,7 +150,10 @@ def test_each_promise_can_be_seen_broken(promise: str, change: Callable[[Books],
 
 def test_running_without_an_attempt_is_seen() -> None:
     books, evidence = good()
-    evidence.jobs[BUSY]["attempts"] = [attempt(1, 1, A, "succeeded", 8, 11.9)]
+    evidence.jobs[BUSY]["attempts"] = [
+        attempt(1, 1, A, "failed", -20, -11),
+        attempt(2, 1, A, "succeeded", 8, 11.9),
+    ]
     assert [violation.promise for violation in audit(books, evidence)] == ["each job is in its place"]
 
 
