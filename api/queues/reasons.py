@@ -23,7 +23,7 @@ from duetime.jobs.state import view_of
 #: server of the first failure alone, and let it time out the others.
 _DECIDING = timedelta(seconds=2)
 _JOBS_SHOWN = 20
-_NO_HANDLER = "no_handler"
+NO_HANDLER = "no_handler"
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Case:
     @property
     def has_no_handler(self) -> bool:
         """Whether a worker gave it back for want of a handler."""
-        return self.facts.view is not None and self.facts.view.reason == _NO_HANDLER
+        return self.facts.view is not None and self.facts.view.reason == NO_HANDLER
 
     @property
     def is_failing(self) -> bool:
@@ -179,12 +179,18 @@ def _no_handler(case: Case) -> Blocked:
     )
 
 
+def _lease(left: timedelta) -> str:
+    if left <= timedelta(0):
+        return "its lease is over, and the server is about to take the job back"
+    return f"its lease ends in {in_words(left)} unless the worker is heard of"
+
+
 def _running(case: Case) -> Blocked:
     lease = case.job.lease
     return Blocked(
         reason=Reason.RUNNING,
         detail=f"attempt {case.job.attempt} of {case.job.max_attempts} runs"
-        + (f" on {lease.worker}" if lease else ""),
+        + (f" on {lease.worker}; {_lease(lease.expires_at - case.now)}" if lease else ""),
         since=lease.acquired_at if lease else None,
         attempt=case.job.attempt,
         max_attempts=case.job.max_attempts,
