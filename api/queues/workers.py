@@ -20,6 +20,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from api.jobs import query
 from api.kinds.pollers import SEEN_WITHIN
 from duetime.jobs.wire import instant, when
+from duetime.observe.runtime import OFTEN, SIGN_OF_LIFE
 
 _PAGE = 500
 _MOST = 5_000
@@ -42,7 +43,7 @@ class Sign:
     identity: str
     queue: str
     said_at: datetime
-    #: From the sign before to this one; zero for the first.
+    #: From the sign before to this one; of a first one as promised, or zero.
     interval: timedelta
     leaves: bool = False
     host: str = ""
@@ -153,7 +154,7 @@ class Signs:
                 if error.status in (RPCStatusCode.UNIMPLEMENTED, RPCStatusCode.PERMISSION_DENIED):
                     return []
                 raise
-            found += [_sign(info.worker_heartbeat) for info in answer.workers_info]
+            found += [sign_of(info.worker_heartbeat) for info in answer.workers_info]
             token = answer.next_page_token
             if not token:
                 break
@@ -178,7 +179,15 @@ class Signs:
                 self._changed[sign.instance] = (sign.said_at, now)
 
 
-def _sign(said: WorkerHeartbeat) -> Sign:
+def _interval(said: WorkerHeartbeat) -> timedelta:
+    """A worker that dies before its second sign (a job kills it, say) must not haunt its queue for a minute."""
+    if not said.HasField("elapsed_since_last_heartbeat") and any(one.name == OFTEN for one in said.plugins):
+        return SIGN_OF_LIFE
+    return said.elapsed_since_last_heartbeat.ToTimedelta()
+
+
+def sign_of(said: WorkerHeartbeat) -> Sign:
+    """What a worker said, as the server keeps it."""
     slots = said.activity_task_slots_info
     # The first sign of a worker has no numbers yet.
     counted = said.HasField("elapsed_since_last_heartbeat")
@@ -187,7 +196,7 @@ def _sign(said: WorkerHeartbeat) -> Sign:
         identity=said.worker_identity,
         queue=said.task_queue,
         said_at=instant(said.heartbeat_time),
-        interval=said.elapsed_since_last_heartbeat.ToTimedelta(),
+        interval=_interval(said),
         leaves=said.status in (WorkerStatus.WORKER_STATUS_SHUTTING_DOWN, WorkerStatus.WORKER_STATUS_SHUTDOWN),
         host=said.host_info.host_name,
         started_at=when(said, "start_time"),
