@@ -7,8 +7,10 @@ import pytest
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.worker.v1 import PluginInfo, WorkerHeartbeat
 from temporalio.api.workflowservice.v1 import PollActivityTaskQueueRequest
+from temporalio.client import Client
 
-from api.queues.workers import Poll, Sign, living, sign_of
+from api.queues import workers
+from api.queues.workers import Poll, Sign, Signs, living, sign_of
 from duetime.observe.runtime import OFTEN
 from tests.operations.bench import Bench, until
 
@@ -80,6 +82,30 @@ def test_a_first_sign_tells_how_often_there_will_be_one(
     if elapsed is not None:
         said.elapsed_since_last_heartbeat.FromSeconds(elapsed)
     assert sign_of(said).interval == timedelta(seconds=interval)
+
+
+def test_a_sign_that_is_new_to_us_may_be_old(monkeypatch: pytest.MonkeyPatch, client: Client) -> None:
+    """Somebody looks once a minute; the worker died right after the first look, and its clock is an hour wrong."""
+    clock, signs = [1000.0], Signs(client)
+    monkeypatch.setattr(workers.time, "monotonic", lambda: clock[0])
+
+    def silent(said: float) -> float:
+        one = Sign("i", "1@a", "mail", ago(3600 - said), timedelta(seconds=2))
+        signs.remember([one])
+        return signs.silent([one])["i"].total_seconds()
+
+    silent(0)
+    clock[0] += 60
+    assert silent(4) == 56
+    clock[0] += 10
+    assert silent(4) == 66, "nothing new"
+    clock[0] += 60
+    assert silent(130) == 0, "it lives again"
+    clock[0] += 60
+    assert silent(186) == 4
+    clock[0] += 60
+    assert silent(20) == 0, "its clock was set back"
+    assert silent(9999) == 0, "and forth"
 
 
 def test_how_long_a_worker_is_silent_is_told_by_our_clock() -> None:
