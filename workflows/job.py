@@ -42,7 +42,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.queue_wait import QueueWait
     from workflows.reading import bad_job, read_end, read_job, read_result
     from workflows.standing import Standing
-    from workflows.start_delay import delayed_due_time
+    from workflows.start_delay import asked_due_time, held_back
     from workflows.taking import Taken, Taking
 
 #: What a handler gets to clean up when the deadline ends its job.
@@ -65,9 +65,8 @@ class JobWorkflow(Standing):
         self._expired = False
         try:
             self._spec, self._carry = read_job(arguments, workflow.info())
-            self._due_at = self._carry.due_at or self._spec.due_at(
-                workflow.info().workflow_id, workflow.info().workflow_start_time
-            )
+            accepted_at = workflow.info().workflow_start_time + held_back(self._spec, self._carry)
+            self._due_at = self._carry.due_at or self._spec.due_at(workflow.info().workflow_id, accepted_at)
         except Exception as error:
             self._error = error
             return
@@ -369,7 +368,7 @@ class JobWorkflow(Standing):
         before = self._due_at
         found = attributes.of_job(self._spec, before)
         workflow.upsert_search_attributes([pair.key.value_set(pair.value) for pair in found])
-        due = await delayed_due_time(self._spec, self._carry)
+        due = await asked_due_time(self._spec, self._carry)
         if due is not None and self._due_at == before:  # nobody has moved it meanwhile
             self._due_at = due
             workflow.upsert_search_attributes([attributes.DUE_AT.value_set(due)])

@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from temporalio.client import Client
-from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+from temporalio.worker import Worker
 
 from activities.bulk.canaries import CanaryWatch
 from activities.bulk.freezing import Freezer
@@ -26,6 +26,7 @@ from workflows.job import JobWorkflow
 from workflows.limit import ConcurrencyLimit
 from workflows.pipeline import PipelineWorkflow
 from workflows.queue_limits import watching
+from workflows.runner import Runner
 from workflows.schedule import ScheduleWorkflow
 
 #: The job workflow is dynamic: it also answers, readably, for types that do not exist.
@@ -82,6 +83,6 @@ def orchestrator(client: Client, **options: Any) -> Worker:
         # How long a workflow's next task waits for the worker that has it in memory. The SDK's own ten seconds would be
         # added to every lost lease when that worker was the one that died.
         "sticky_queue_schedule_to_start_timeout": timedelta(seconds=3),
-        "workflow_runner": UnsandboxedWorkflowRunner(),
+        "workflow_runner": Runner(),
     }
     return Orchestrator(client, **(ours | options))

@@ -63,7 +63,7 @@ async def submit(
     return accepted.view
 
 
-def _only(request: Request) -> None:
+async def _only(request: Request) -> None:
     refuse_unknown(request, PipelineQuery)
 
 

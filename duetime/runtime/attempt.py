@@ -220,8 +220,7 @@ class AttemptRun:
             self.execution = self._start(argument)
         except Exception as error:  # no thread to be had
             return Raised(error)
-        keeping = self.tools.keeper.run(self.lease.keep())
-        keeping.add_done_callback(self._mind_keeping)
+        keeping = self.tools.keeper.run_later(self.lease.first_sign_in, self._keep)
         try:
             return await self._watch(self.execution)
         finally:
@@ -239,9 +238,11 @@ class AttemptRun:
             return LoopExecution(function(*arguments))
         return ThreadExecution(lambda: function(*arguments), f"duetime {self.assignment.id}")
 
-    def _mind_keeping(self, keeping: "asyncio.Future[None]") -> None:
-        if not keeping.cancelled() and (fault := keeping.exception()) is not None:
-            log.error("the lease of job %s cannot be kept", self.assignment.id, exc_info=fault)
+    async def _keep(self) -> None:
+        try:
+            await self.lease.keep()
+        except Exception:
+            log.exception("the lease of job %s cannot be kept", self.assignment.id)
             self.lease.stop(Stop.LOST)
 
     def _heed_the_sdk(self) -> None:

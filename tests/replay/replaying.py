@@ -14,9 +14,11 @@ from pathlib import Path
 from temporalio.client import WorkflowHistory
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from duetime.process import run_main
 from tests.replay.record import HISTORIES
+from workflows.runner import Runner
 from workflows.worker import WORKFLOWS
 
 
@@ -34,7 +36,11 @@ async def replay_text(text: str) -> Exception | None:
     # Its own id, since the spread of a job hangs on it.
     started = json.loads(text)["events"][0]["workflowExecutionStartedEventAttributes"]
     history = WorkflowHistory.from_json(started["workflowId"], text)
-    replayer = Replayer(workflows=WORKFLOWS, data_converter=pydantic_data_converter)
+    replayer = Replayer(
+        workflows=WORKFLOWS,
+        data_converter=pydantic_data_converter,
+        workflow_runner=Runner(SandboxedWorkflowRunner()),
+    )
     result = await replayer.replay_workflow(history, raise_on_replay_failure=False)
     return result.replay_failure
 

@@ -37,7 +37,13 @@ async def start_delayed(stage: Stage) -> WorkflowHandle:
 
 @scenario
 async def start_delayed_asked_locally(stage: Stage) -> WorkflowHandle:
-    """The same since a local activity asks."""
+    """The same while a local activity asked."""
+    return await start_delayed(stage)
+
+
+@scenario
+async def start_delayed_told(stage: Stage) -> WorkflowHandle:
+    """The same since the runner tells."""
     return await start_delayed(stage)
 
 

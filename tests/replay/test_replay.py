@@ -19,6 +19,7 @@ from tests.replay.limit_scenarios import NEED_A_CACHE
 from tests.replay.record import HISTORIES, VERSION
 from tests.replay.replaying import recorded, replay, replay_text
 from tests.replay.stage import SCENARIOS, Stage
+from workflows.runner import Runner
 from workflows.worker import orchestrator
 
 ROOT = Path(__file__).parents[2]
@@ -82,7 +83,7 @@ async def test_the_workflows_run_in_the_sandbox_and_without_a_cache(
             async with few:
                 return await SCENARIOS[name](Stage.new(client))
 
-        async with orchestrator(client, workflow_runner=SandboxedWorkflowRunner(), **more):
+        async with orchestrator(client, workflow_runner=Runner(SandboxedWorkflowRunner()), **more):
             played = sorted(names)
             ended = await asyncio.gather(*map(play, played))
         for name, handle in zip(played, ended, strict=True):
