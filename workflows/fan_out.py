@@ -31,8 +31,9 @@ with workflow.unsafe.imports_passed_through():
     from workflows.children import Children, Ended, Planned, last_run
     from workflows.forgiving import forgiving
     from workflows.pipeline_input import Origin
-    from workflows.planning import Unfit, bad_reference, checked_items, plan_job
+    from workflows.planning import Unfit, bad_reference, checked_items, checked_values, plan_job
     from workflows.raw import raw
+    from workflows.room import ITEMS_RETURN
     from workflows.values import Found, put_item, read_results
 
 
@@ -75,11 +76,12 @@ def plan_fan_out(
 ) -> Planned:
     """The child for a job that runs for each item; `Unfit` when its list is none, or too long."""
     items = checked_items(found.put_into(job.for_each))
+    values = checked_values(found.needed_by(job.payload))
     alone = job.model_copy(update={"for_each": None, "max_parallel": None, "needs": []})
     given = FanOutInput.model_construct(
         job=alone,
         items=items,
-        values=found.needed_by(job.payload),
+        values=values,
         max_parallel=parallel,
         stop=on_failure is OnFailure.STOP,
         origin=origin,
@@ -88,7 +90,7 @@ def plan_fan_out(
     spec = job.job({})
     told = origin.attributes_of(spec, workflow.now())
     summary = f"{job.kind}, {len(items):,} items"
-    return Planned(FAN_OUT, child_id, [given.compact()], told, job.priority, summary)
+    return Planned(FAN_OUT, child_id, [given.compact()], told, job.priority, summary, ITEMS_RETURN)
 
 
 @workflow.defn(name=FAN_OUT)
@@ -150,12 +152,13 @@ class FanOutWorkflow:
             self._news = False
             self._begin()
             self._publish()
-            if not self._running:
-                if self._stopping or self._is_through():
-                    return
-                if self._children.is_worn():
-                    self._start_over()
-            await workflow.wait_condition(lambda: self._news)
+            if not self._running and (self._stopping or self._is_through()):
+                return
+            if self._children.may_start_over(len(self._running)):
+                self._start_over()
+            await workflow.wait_condition(
+                lambda: self._news or self._children.may_start_over(len(self._running))
+            )
 
     def _begin(self) -> None:
         if self._stopping:

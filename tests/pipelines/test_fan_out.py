@@ -147,6 +147,20 @@ async def test_results_too_large_together_fail_what_refers_to_them_alone(
     assert len((await pipelines.outcome(handle, "each", 3)).result) == 200_000
 
 
+async def test_results_that_no_payload_can_hold_fail_the_job_that_gives_them_to_its_items(
+    pipelines: Pipelines, log: Log
+) -> None:
+    """As one error at the job: handed on to its workflow they would break that."""
+    large = {"kind": "long", "payload": {"text": "x" * 10, "times": 20_000}}
+    payload = {"a": {"$result": "a"}, "b": {"$result": "b"}, "n": {"$item": ""}}
+    jobs = {"a": large, "b": large, "each": each([1, 2], needs=["a", "b"], payload=payload)}
+    handle = await pipelines.start(jobs)
+    assert (await ended(handle)).marks == "ssf"
+    told = (await faults(handle))["each"]
+    assert told["type"] == "InvalidPayload" and "at most 262,144" in told["message"]
+    assert log.began == []
+
+
 async def test_a_long_history_is_renewed_between_items(
     pipelines: Pipelines, log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
