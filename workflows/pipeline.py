@@ -35,7 +35,7 @@ with workflow.unsafe.imports_passed_through():
     from duetime.contracts.states import ErrorType, State
     from duetime.graph import Graph
     from workflows.children import Children, Ended, Planned, last_run
-    from workflows.fan_out import plan_fan_out
+    from workflows.fan_out_input import plan_fan_out
     from workflows.pipeline_end import failure_of, in_words
     from workflows.pipeline_input import bad_pipeline, origin_of, read_pipeline_input
     from workflows.planning import Unfit, plan_job, unfit

@@ -42,17 +42,6 @@ async def test_results_come_back_in_the_order_of_the_list(pipelines: Pipelines, 
     assert item.root_id == handle.id and item.parent_id == f"{handle.id}~each"
 
 
-async def test_two_hundred_items_fifty_at_a_time(pipelines: Pipelines, log: Log) -> None:
-    """`benchmarks/fan_out.py` does the same with ten thousand."""
-    items = list(range(200))
-    last = {"kind": "say", "needs": ["each"], "payload": {"all": {"$result": "each"}}}
-    done = await pipelines.run({"each": each(items, max_parallel=50), "last": last})
-    assert done.marks == "ss"
-    assert log.seen["last"] == {"all": [{"v": n} for n in items]}
-    assert sorted(log.began) == sorted([f"each~{n}" for n in items] + ["last"])
-    assert log.most <= 50
-
-
 async def test_items_and_results_go_into_the_payload(pipelines: Pipelines, log: Log) -> None:
     """What they hold is data, also where it looks like a reference."""
     payload = {"r": {"$result": "list.x"}, "n": {"$item": "name"}}
