@@ -16,6 +16,7 @@ from duetime.handlers import handler
 from duetime.outcomes import Snooze
 from duetime.runtime.context import Job
 from duetime.worker import Worker
+from tests.support.waiting import gap
 
 Value = TypeVar("Value")
 
@@ -31,13 +32,14 @@ async def until(
 ) -> Value:
     """What `look` gives once it is `enough`; fails with what it gave last."""
     seen: Value | None = None
+    since = asyncio.get_running_loop().time()
     try:
         async with asyncio.timeout(seconds):
             while True:
                 seen = await look()
                 if enough(seen):
                     return seen
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(gap(asyncio.get_running_loop().time() - since))
     except TimeoutError:
         raise AssertionError(f"did not come about; the last look gave {seen!r}") from None
 
