@@ -151,22 +151,32 @@ class Counters:
         rows, everyone = await self._looking.rows(text)
         if everyone:
             return [Crowd(rows, len(rows))] if rows else [], True
+        try:
+            async with asyncio.timeout(self._bounds.reading):
+                if peel and (crowds := await self._peeled(text, rows)):
+                    return crowds, False
+        except TimeoutError:
+            pass  # Then the first stand for all.
+        return [Crowd(rows, max(await self._index.count(text), len(rows)))], False
+
+    async def _peeled(self, text: str, rows: Sequence[Row]) -> list[Crowd]:
+        """The queues of these rows, with how many they have, and what there is of other queues; nothing when they are
+        of too many."""
         by_queue: dict[str, list[Row]] = {}
         for row in rows:
             by_queue.setdefault(row.queue or "", []).append(row)
         names = sorted(by_queue.keys() - {""})
-        total = self._index.count(text)
-        if not peel or len(names) > _CROWDED:
-            return [Crowd(rows, max(await total, len(rows)))], False
-        others_text = query.all_of(text, query.without(attributes.QUEUE, names))
-        whole, (others, _) = await asyncio.gather(total, self._looking.rows(others_text))
+        if len(names) > _CROWDED:
+            return []
+        others_text = query.all_of(text, query.without(attributes.QUEUE, names)) if names else text
+        whole, (others, _) = await asyncio.gather(self._index.count(text), self._looking.rows(others_text))
         counts = await together(
             self._index.count(query.all_of(text, query.within(attributes.QUEUE, [name]))) for name in names
         )
         crowds = [Crowd(by_queue[name], max(count, 1)) for name, count in zip(names, counts, strict=True)]
         crowds += [Crowd(by_queue[""], len(by_queue[""]))] if "" in by_queue else []
         left = whole - sum(crowd.total for crowd in crowds)
-        return [*crowds, *([Crowd(others, max(left, len(others)))] if others else [])], False
+        return [*crowds, *([Crowd(others, max(left, len(others)))] if others and names else [])]
 
     async def _strays(self, queue: str) -> list[Part]:
         """Jobs that were started without the API and are not in the index yet: only they know their queue."""
