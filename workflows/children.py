@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import sys
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -29,10 +30,12 @@ from duetime.contracts.pipeline import FAN_OUT
 from duetime.contracts.pipeline_state import Mark
 from duetime.contracts.record import Error, cut
 from duetime.contracts.states import ErrorType
-from workflows.room import TaskBudget, is_worn, room_for
+from workflows.room import TaskBudget, fits, is_worn, room_for
 
 #: How long an earlier execution under the same id may take to end, once it was told to.
 _ENDING = timedelta(minutes=5)
+#: A replay mark: before it, what children may return was guessed from those that had ended.
+_PATCH = "room-for-returns"
 #: What a history holds of a child beside its input and its result.
 _OVERHEAD = 4 * 1024
 #: What is given to children and comes back from them was checked before: only its size is of interest.
@@ -54,6 +57,8 @@ class Planned:
     attributes: TypedSearchAttributes
     priority: int
     summary: str
+    #: Bytes of what it may return.
+    returns: int
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,8 @@ class Children:
         self._stops: dict[str, StopRequest] = {}
         self._budget = TaskBudget()
         self._largest = 0
+        #: What is set aside for all that may come back, and how many children it left no room for.
+        self._reserved = self._held = 0
         #: Kept, since the loop by itself holds tasks only weakly.
         self._telling: set[asyncio.Task[None]] = set()
 
@@ -88,6 +95,11 @@ class Children:
         """Whether the history of this workflow is to be renewed."""
         info = workflow.info()
         return is_worn(info.get_current_history_size(), info.get_current_history_length())
+
+    def may_start_over(self, running: int) -> bool:
+        """Whether it takes a fresh history to go on, and nothing is under way that this one would have to hear of.
+        `running` counts those that wait for room too."""
+        return not self._reserved and self.is_worn() and (not running or self._held > 0)
 
     def stop(self, child_id: str, request: StopRequest) -> None:
         """Cancels a child, also one that is only about to begin."""
@@ -124,9 +136,54 @@ class Children:
 
     async def _start(self, planned: Planned, size: int) -> Any:
         length = workflow.info().get_current_history_length
-        await workflow.wait_condition(lambda: planned.id in self._stops or self._budget.take(size, length()))
-        if planned.id in self._stops:
-            return None
+        stops, budget = self._stops, self._budget
+        while True:
+            await workflow.wait_condition(lambda: planned.id in stops or budget.allows(size, length()))
+            if planned.id in stops:
+                return None
+            if not self._fits(size, planned.returns) and workflow.patched(_PATCH):
+                await self._until(lambda: planned.id in stops or self._fits(size, planned.returns))
+            elif budget.take(size, length()):
+                break
+        self._reserved += planned.returns + _OVERHEAD
+        try:
+            return await self._start_now(planned, size)
+        except BaseException:
+            self._reserved -= planned.returns + _OVERHEAD
+            raise
+
+    def _fits(self, given: int, returns: int) -> bool:
+        info = workflow.info()
+        events = info.get_current_history_length()
+        begun = self._budget.taken if self._budget.events == events else 0
+        length = info.get_current_history_size() + begun
+        return fits(length, events, self._reserved, given, returns + _OVERHEAD)
+
+    @contextlib.asynccontextmanager
+    async def room_for(self, size: int) -> AsyncIterator[None]:
+        """Room in the history for so many bytes that something else than a child brings, beside what is under way."""
+        if not self._fits(0, size):
+            await self._until(lambda: self._fits(0, size))
+        with self._set_aside(size):
+            yield
+
+    @contextlib.contextmanager
+    def _set_aside(self, returns: int) -> Iterator[None]:
+        self._reserved += returns + _OVERHEAD
+        try:
+            yield
+        finally:
+            self._reserved -= returns + _OVERHEAD
+
+    async def _until(self, condition: Callable[[], bool]) -> None:
+        """Waits for room, which a fresh history may have to make."""
+        self._held += 1
+        try:
+            await workflow.wait_condition(condition)
+        finally:
+            self._held -= 1
+
+    async def _start_now(self, planned: Planned, size: int) -> Any:
         self._largest = max(self._largest, size + _OVERHEAD)
         return await workflow.start_child_workflow(
             planned.type,
@@ -151,6 +208,7 @@ class Children:
         except ChildWorkflowError as error:
             return _not_succeeded(planned.type, error)
         finally:
+            self._reserved -= planned.returns + _OVERHEAD
             del self._handles[child_id]
 
 

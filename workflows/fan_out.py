@@ -1,20 +1,21 @@
 """The workflow of one job of a pipeline that runs once for each item of a list, each item a child of its own.
 
 It has a history of its own, so that a long list is no burden for the pipeline. When that has grown too much it begins a
-fresh one, at a moment when no item is under way.
+fresh one, at a moment when no item is under way. The items of a long list are divided among parts, workflows of this
+same type whose children they are then.
 """
 
 import asyncio
-import hashlib
-import json
+import contextlib
 from collections import Counter
-from datetime import timedelta
-from typing import Any, Literal, NoReturn
+from collections.abc import Coroutine
+from datetime import datetime, timedelta
+from typing import Any, NoReturn
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 from temporalio import workflow
 from temporalio.common import RawValue
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, TemporalError
 
 with workflow.unsafe.imports_passed_through():
     from activities.endings import ITEMS_ENDING
@@ -23,72 +24,21 @@ with workflow.unsafe.imports_passed_through():
     from duetime.contracts.carry import StopRequest
     from duetime.contracts.instants import parse_instant
     from duetime.contracts.json_value import check_json
-    from duetime.contracts.pipeline import FAN_OUT, OnFailure, PipelineJob
+    from duetime.contracts.pipeline import FAN_OUT
     from duetime.contracts.pipeline_state import ITEMS, ITEMS_OF, ItemCounts, ItemsEnding, Mark
-    from duetime.contracts.record import Part, cut
+    from duetime.contracts.record import cut
     from duetime.contracts.references import BadReference
     from duetime.contracts.states import ErrorType, State
     from workflows.children import Children, Ended, Planned, last_run
+    from workflows.fan_out_input import FanOutInput, plan_parts
     from workflows.forgiving import forgiving
-    from workflows.pipeline_input import Origin
-    from workflows.planning import Unfit, bad_reference, checked_items, plan_job
+    from workflows.planning import Unfit, bad_reference, plan_job
     from workflows.raw import raw
-    from workflows.values import Found, put_item, read_results
+    from workflows.values import put_item, read_results
 
-
-class FanOutInput(Part):
-    """The one argument of workflow type `FanOut`: from the pipeline, and from an earlier run of itself."""
-
-    protocol: Literal[1] = Field(1, alias="$duetime")
-    #: The job; its payload still has the references.
-    job: PipelineJob
-    items: list[Any] = Field(max_length=limits.ITEMS)
-    #: What the references to results came to, by their text.
-    values: dict[str, Any] = Field(default_factory=dict)
-    max_parallel: int
-    #: Whether one failed item ends the others.
-    stop: bool = False
-    origin: Origin
-    #: An ended run of this job, whose results are kept.
-    resume: str | None = None
-    #: From an earlier run of itself.
-    done: ItemsEnding | None = None
-    #: Whether items may be done without anybody having taken that down.
-    look_up: bool = False
-    stopped: StopRequest | None = None
-    first_error: str | None = None
-
-    def compact(self) -> dict[str, Any]:
-        told = self.model_dump(mode="json", exclude_defaults=True, exclude={"protocol", "done"})
-        told |= {"done": self.done.compact()} if self.done else {}
-        return {"$duetime": 1} | told
-
-
-def plan_fan_out(
-    job: PipelineJob,
-    found: Found,
-    child_id: str,
-    origin: Origin,
-    parallel: int,
-    on_failure: OnFailure,
-    resume: str | None,
-) -> Planned:
-    """The child for a job that runs for each item; `Unfit` when its list is none, or too long."""
-    items = checked_items(found.put_into(job.for_each))
-    alone = job.model_copy(update={"for_each": None, "max_parallel": None, "needs": []})
-    given = FanOutInput.model_construct(
-        job=alone,
-        items=items,
-        values=found.needed_by(job.payload),
-        max_parallel=parallel,
-        stop=on_failure is OnFailure.STOP,
-        origin=origin,
-        resume=resume,
-    )
-    spec = job.job({})
-    told = origin.attributes_of(spec, workflow.now())
-    summary = f"{job.kind}, {len(items):,} items"
-    return Planned(FAN_OUT, child_id, [given.compact()], told, job.priority, summary)
+#: How long the memo may lag behind the counts: each entry in it costs about as much as a tenth of an item.
+_LAG = timedelta(seconds=2)
+_PART_FAILED = "part-failed"
 
 
 @workflow.defn(name=FAN_OUT)
@@ -115,14 +65,22 @@ class FanOutWorkflow:
         self._size = 2
         self._first_error = given.first_error
         self._running: dict[int, None] = {}
-        self._digest = _digest(given)
+        self._digest = given.digest()
+        self._first_index, self._step = 0, 1
+        if given.slice is not None:
+            self._first_index, self._step = given.slice.start, given.slice.step
+        #: Whether a part ended without saying what it has done.
+        self._lost = False
         self._since = workflow.info().start_time
         self._look_up = given.look_up
         self._counted: Counter[Mark] = Counter()
         if given.done is not None:
             self._recall(given.done)
         self._next = 0
+        self._parts: dict[str, None] = {}
         self._published = ItemCounts()
+        self._published_at: datetime | None = None
+        self._will_publish = False
         self._tasks: set[asyncio.Task[None]] = set()
 
     @workflow.run
@@ -146,16 +104,24 @@ class FanOutWorkflow:
         if self._given.done is None:
             told = ItemsEnding(digest=self._digest, since=self._since).compact()
             workflow.upsert_memo({ITEMS_OF: told})
+        if self._given.parts > 1:
+            await self._live_in_parts()
+        else:
+            await self._live_by_items()
+        self._publish_now()
+
+    async def _live_by_items(self) -> None:
         while True:
             self._news = False
             self._begin()
             self._publish()
-            if not self._running:
-                if self._stopping or self._is_through():
-                    return
-                if self._children.is_worn():
-                    self._start_over()
-            await workflow.wait_condition(lambda: self._news)
+            if not self._running and (self._stopping or self._is_through()):
+                return
+            if self._children.may_start_over(len(self._running)):
+                self._start_over()
+            await workflow.wait_condition(
+                lambda: self._news or self._children.may_start_over(len(self._running))
+            )
 
     def _begin(self) -> None:
         if self._stopping:
@@ -165,7 +131,7 @@ class FanOutWorkflow:
             index = self._next
             self._next += 1
             self._running[index] = None
-            self._in_background(index)
+            self._in_background(self._run_item(index))
             room -= 1
 
     def _is_through(self) -> bool:
@@ -213,10 +179,67 @@ class FanOutWorkflow:
         self._results, self._size = done.results, done.size
         self._since = done.since or self._since
 
+    # -- its parts ------------------------------------------------------------------------------------------
+
+    async def _live_in_parts(self) -> None:
+        if not self._parts and not self._stopping:
+            self._parts = {part.id: None for part in self._begin_parts()}
+            self._publish_now()
+        while self._parts:
+            self._news = False
+            await workflow.wait_condition(lambda: self._news)
+
+    def _begin_parts(self) -> list[Planned]:
+        workflow_id = workflow.info().workflow_id
+        parts = plan_parts(self._given, workflow_id, self._ending(), self._look_up)
+        self._size = 2  # each part goes on with that of its own results
+        for start, part in enumerate(parts):
+            self._in_background(self._run_part(start, part))
+        return parts
+
+    async def _run_part(self, start: int, part: Planned) -> None:
+        ended = Ended(Mark.FAILED, {})
+        try:
+            ended = await self._children.run(part)
+        finally:
+            del self._parts[part.id]
+            self._take_in(slice(start, None, self._given.parts), ended)
+            self._news = True
+
+    def _take_in(self, mine: slice, ended: Ended) -> None:
+        """What a part has done."""
+        try:
+            told = ItemsEnding.model_validate(ended.left)
+            marks = [Mark(letter) for letter in told.marks]
+        except ValueError:
+            told, marks = ItemsEnding(), []
+        if len(marks) != len(self._marks[mine]):  # somebody terminated it
+            self._lost = True
+            marks = [mark if mark is Mark.SUCCEEDED else Mark.CANCELLED for mark in self._marks[mine]]
+            told = ItemsEnding(results=[None] * len(marks))
+            if ended.error is not None and not self._stopping:
+                self._first_error = (
+                    self._first_error or f"a part of the items was ended: {ended.error.message}"
+                )
+        self._marks[mine] = marks
+        self._counted = Counter(mark for mark in self._marks if mark is not Mark.WAITING)
+        self._size += told.size - 2
+        if told.results is None or self._size > limits.ITEM_RESULTS_BYTES:
+            self._results = None
+        if self._results is not None:
+            self._results[mine] = told.results
+        self._first_error = self._first_error or told.first_error
+
+    @workflow.signal(name=_PART_FAILED)
+    @forgiving
+    def part_failed(self) -> None:
+        """An item of a part failed, and that ends the others."""
+        self._stop_all(StopRequest(reason="another item failed"))
+
     # -- one item -------------------------------------------------------------------------------------------
 
-    def _in_background(self, index: int) -> None:
-        task = asyncio.create_task(self._run_item(index))
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
         self._tasks.add(task)  # the loop by itself holds tasks only weakly
         task.add_done_callback(self._tasks.discard)
 
@@ -247,9 +270,13 @@ class FanOutWorkflow:
             raise bad_reference(error) from None
         return plan_job(given.job, payload, self._id(index), given.origin, workflow.now())
 
-    @staticmethod
-    def _id(index: int) -> str:
-        return f"{workflow.info().workflow_id}~{index}"
+    def _id(self, index: int) -> str:
+        of = self._given.slice.of if self._given.slice else workflow.info().workflow_id
+        return f"{of}~{self._place(index)}"
+
+    def _place(self, index: int) -> int:
+        """In the list of the job."""
+        return self._first_index + index * self._step
 
     def _take_down(self, index: int, ended: Ended) -> None:
         del self._running[index]
@@ -261,8 +288,10 @@ class FanOutWorkflow:
             return
         told_to = self._stopping and ended.mark is Mark.CANCELLED
         if self._first_error is None and ended.error is not None and not told_to:
-            self._first_error = f"item {index}: {ended.error.type}: {ended.error.message}"
+            self._first_error = f"item {self._place(index)}: {ended.error.type}: {ended.error.message}"
         if self._given.stop:
+            if self._given.slice is not None and not self._stopping:
+                self._in_background(self._tell_of_failure(self._given.slice.of))
             self._stop_all(StopRequest(reason="another item failed"))
 
     def _keep(self, index: int, result: Any) -> None:
@@ -272,6 +301,11 @@ class FanOutWorkflow:
             self._results = None
         if self._results is not None:
             self._results[index] = result
+
+    @staticmethod
+    async def _tell_of_failure(parent_id: str) -> None:
+        with contextlib.suppress(TemporalError):  # it has ended
+            await workflow.get_external_workflow_handle(parent_id).signal(_PART_FAILED)
 
     # -- what ends it early ---------------------------------------------------------------------------------
 
@@ -283,8 +317,8 @@ class FanOutWorkflow:
 
     def _stop_all(self, request: StopRequest) -> None:
         self._stopping = True
-        for index in self._running:
-            self._children.stop(self._id(index), request)
+        for child_id in [*map(self._id, self._running), *self._parts]:
+            self._children.stop(child_id, request)
         self._news = True
 
     # -- what people see ------------------------------------------------------------------------------------
@@ -297,22 +331,38 @@ class FanOutWorkflow:
             failed=self._counted[Mark.FAILED],
             cancelled=self._counted[Mark.CANCELLED],
             expired=self._counted[Mark.EXPIRED],
+            parts=len(self._parts) and self._given.parts,
         )
 
     def _publish(self) -> None:
+        """The counts, now or soon: one entry for all that comes at about the same time."""
+        last = self._published_at
+        if not self._given.parts or last is None or workflow.now() - last >= _LAG:
+            self._publish_now()
+        elif not self._will_publish:
+            self._will_publish = True
+            self._in_background(self._publish_later(last + _LAG))
+
+    async def _publish_later(self, at: datetime) -> None:
+        await asyncio.sleep(max(at - workflow.now(), timedelta(0)).total_seconds())
+        self._will_publish = False
+        self._publish_now()
+
+    def _publish_now(self) -> None:
         counts = self._counts()
         if counts != self._published:
             workflow.upsert_memo({ITEMS: counts.compact()})
-            self._published = counts
+            self._published, self._published_at = counts, workflow.now()
 
     def _ending(self) -> ItemsEnding:
         return ItemsEnding(
             counts=self._counts(),
             results=self._results,
             size=self._size,
-            marks="".join(self._marks),
+            marks="" if self._lost else "".join(self._marks),
             digest=self._digest,
             since=self._since,
+            first_error=self._first_error if self._given.slice else None,
         )
 
     def _end(self) -> dict[str, Any]:
@@ -327,8 +377,3 @@ class FanOutWorkflow:
         message = f"{bad:,} of {counts.total:,} items did not succeed; {self._first_error or 'cancelled'}"
         message = cut(message, limits.ERROR_MESSAGE_LENGTH)
         raise ApplicationError(message, ending, type=ErrorType.ITEMS_FAILED, non_retryable=True)
-
-
-def _digest(given: FanOutInput) -> str:
-    told = json.dumps([given.origin.run_id, given.items, given.job.payload, given.values], sort_keys=True)
-    return hashlib.sha256(told.encode()).hexdigest()[:32]

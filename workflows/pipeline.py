@@ -35,7 +35,7 @@ with workflow.unsafe.imports_passed_through():
     from duetime.contracts.states import ErrorType, State
     from duetime.graph import Graph
     from workflows.children import Children, Ended, Planned, last_run
-    from workflows.fan_out import plan_fan_out
+    from workflows.fan_out_input import plan_fan_out
     from workflows.pipeline_end import failure_of, in_words
     from workflows.pipeline_input import bad_pipeline, origin_of, read_pipeline_input
     from workflows.planning import Unfit, plan_job, unfit
@@ -64,8 +64,8 @@ class PipelineWorkflow:
         marks = Progress(marks=self._carry.marks).by_name(list(self._spec.jobs))
         self._earlier = {name: mark for name, mark in marks.items() if mark in FINAL_MARKS}
         self._graph = Graph(self._spec, self._earlier, self._carry.halt)
-        self._values = Values(self._spec, self._graph, info.workflow_id)
         self._children = Children(self._spec.max_parallel)
+        self._values = Values(self._spec, self._graph, info.workflow_id, self._children.room_for)
         self._faults = dict(self._carry.faults)
         self._reason = self._carry.reason
         self._grace = _GRACE
@@ -101,16 +101,19 @@ class PipelineWorkflow:
     async def _live(self) -> None:
         while not self._graph.is_over:
             self._news = False
-            running = self._graph.running
-            room = self._children.room(len(running)) if self._starts_at is None else 0
+            room = self._children.room(len(self._graph.running)) if self._starts_at is None else 0
             for name in self._graph.begin(room):
                 self._in_background(self._run_job(name))
             for name in self._graph.to_cancel():
                 self._children.stop(self._id(name), StopRequest(grace=self._grace, reason=self._why()))
             self._publish()
-            if not running and not self._graph.is_over and self._children.is_worn():
+            if self._may_start_over():
                 await self._start_over()
-            await workflow.wait_condition(lambda: self._news)
+            await workflow.wait_condition(lambda: self._news or self._may_start_over())
+
+    def _may_start_over(self) -> bool:
+        """Whether it takes a fresh history to go on, and no job is under way."""
+        return not self._graph.is_over and self._children.may_start_over(len(self._graph.running))
 
     async def _start_over(self) -> NoReturn:
         """A fresh history, at a moment when no job is under way. Results are read from the executions then."""

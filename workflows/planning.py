@@ -13,6 +13,7 @@ from duetime.contracts.references import BadReference
 from duetime.contracts.states import ErrorType
 from workflows.children import Planned
 from workflows.pipeline_input import Origin
+from workflows.room import job_returns
 
 
 class Unfit(Exception):
@@ -33,14 +34,7 @@ def plan_job(
     """The child for a job with this payload; `Unfit` when it is none, or too large."""
     if not isinstance(payload, dict):
         raise unfit(ErrorType.INVALID_PAYLOAD, f"the payload came to {_kind(payload)}; it must be an object")
-    try:
-        check_json(payload, limits.PAYLOAD_BYTES)
-    except JsonTooLarge as error:
-        way_out = "store large results elsewhere and return where they are"
-        message = f"the payload, with the results in it, has {error}: {way_out}"
-        raise unfit(ErrorType.INVALID_PAYLOAD, message) from None
-    except JsonValueError as error:
-        raise unfit(ErrorType.INVALID_PAYLOAD, error.about("the payload, with the results in it")) from None
+    _check_size(payload, limits.JSON_DEPTH)
     spec: JobSpec = job.job(payload)
     try:
         due_at = spec.due_at(child_id, now)
@@ -54,7 +48,25 @@ def plan_job(
     }
     carry = Carry.fresh().model_copy(update=told)
     found = origin.attributes_of(spec, due_at)
-    return Planned(JOB, child_id, [spec.compact(), carry.compact()], found, spec.priority, spec.kind)
+    given, returns = [spec.compact(), carry.compact()], job_returns(spec.retry.max_attempts)
+    return Planned(JOB, child_id, given, found, spec.priority, spec.kind, returns)
+
+
+def _check_size(value: Any, depth: int) -> None:
+    try:
+        check_json(value, limits.PAYLOAD_BYTES, depth)
+    except JsonTooLarge as error:
+        way_out = "store large results elsewhere and return where they are"
+        message = f"the payload, with the results in it, has {error}: {way_out}"
+        raise unfit(ErrorType.INVALID_PAYLOAD, message) from None
+    except JsonValueError as error:
+        raise unfit(ErrorType.INVALID_PAYLOAD, error.about("the payload, with the results in it")) from None
+
+
+def checked_values(values: dict[str, Any]) -> dict[str, Any]:
+    """Results that the payload of every item refers to; `Unfit` when no payload could hold them."""
+    _check_size(values, limits.JSON_DEPTH + 1)
+    return values
 
 
 def bad_reference(error: BadReference) -> Unfit:

@@ -1,6 +1,8 @@
 """Results that jobs of a pipeline refer to: kept as long as somebody may still need them, else read when it is time."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -8,12 +10,19 @@ from typing import Any
 from temporalio import workflow
 
 from activities.endings import RESULTS, result_of
+from duetime.contracts import limits
 from duetime.contracts.pipeline import PipelineSpec, job_id
 from duetime.contracts.pipeline_state import FINAL_MARKS, Mark
 from duetime.contracts.references import ITEM, RESULT, BadReference, Reference, references, resolve
 from duetime.graph import Graph
 from workflows.children import Ended
 from workflows.planning import bad_reference
+
+#: A replay mark: before it, each job read for itself what it refers to.
+_PATCH = "results-read-once"
+
+#: Room in the history for so many bytes.
+Room = Callable[[int], AbstractAsyncContextManager[None]]
 
 
 @dataclass(frozen=True)
@@ -40,9 +49,11 @@ def put_item(template: Any, item: Any, values: Mapping[str, Any]) -> Any:
 class Values:
     """The results of one pipeline's jobs."""
 
-    def __init__(self, spec: PipelineSpec, graph: Graph, pipeline_id: str) -> None:
-        self._spec, self._graph, self._id = spec, graph, pipeline_id
+    def __init__(self, spec: PipelineSpec, graph: Graph, pipeline_id: str, room: Room) -> None:
+        self._spec, self._graph, self._id, self._room = spec, graph, pipeline_id, room
         self._results: dict[str, Any] = {}
+        #: What is being read, or was, of jobs that others may still refer to: by job and text of the reference.
+        self._reading: dict[str, dict[str, asyncio.Task[dict[str, Any]]]] = {}
         #: Jobs that ended before this run of the pipeline: what they left is read from their executions.
         self._elsewhere = {name for name, mark in graph.marks.items() if mark in FINAL_MARKS}
         self._references = {
@@ -70,6 +81,7 @@ class Values:
                 self._wanted[source] -= 1
                 if not self._wanted[source]:
                     self._results.pop(source, None)
+                    self._reading.pop(source, None)
 
     async def of(self, name: str) -> Found:
         """What the references of a job come to; `Unfit` when one leads nowhere.
@@ -106,10 +118,35 @@ class Values:
     async def _read(self, asked: list[Reference]) -> dict[str, Any]:
         if not asked:
             return {}
+        if not workflow.patched(_PATCH):
+            return self._checked(asked, await self._read_now(asked))
+        fresh = [r for r in asked if str(r) not in self._reading.get(r.name, {})]
+        if fresh:
+            task = asyncio.create_task(self._read_once(fresh))
+            for reference in fresh:
+                self._reading.setdefault(reference.name, {})[str(reference)] = task
+        tasks = {str(r): self._reading[r.name][str(r)] for r in asked}
+        return self._checked(asked, {text: (await task)[text] for text, task in tasks.items()})
+
+    async def _read_once(self, asked: list[Reference]) -> dict[str, Any]:
+        """For all that refer to the same: a result is in the history once. After a failure others may try again."""
+        try:
+            async with self._room(limits.ITEM_RESULTS_BYTES):
+                return await self._read_now(asked)
+        except BaseException:
+            for reference in asked:
+                self._reading.get(reference.name, {}).pop(str(reference), None)
+            raise
+
+    async def _read_now(self, asked: list[Reference]) -> dict[str, Any]:
         wanted = [{"id": job_id(self._id, r.name), "name": r.name, "path": list(r.path)} for r in asked]
         answers = await read_results(wanted)
+        return {str(reference): answer for reference, answer in zip(asked, answers, strict=True)}
+
+    def _checked(self, asked: list[Reference], answers: Mapping[str, Any]) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        for reference, answer in zip(asked, answers, strict=True):
+        for reference in asked:
+            answer = answers[str(reference)]
             if "fault" in answer and self._graph.marks[reference.name] is Mark.SUCCEEDED:
                 raise bad_reference(BadReference(answer["fault"]))
             found[str(reference)] = answer.get("value")

@@ -12,7 +12,10 @@ from datetime import UTC, datetime
 
 from pydantic import ValidationError
 from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest
+from temporalio.api.workflowservice.v1 import (
+    DescribeWorkflowExecutionRequest,
+    DescribeWorkflowExecutionResponse,
+)
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError
 
@@ -20,7 +23,7 @@ from api.patience import time_left
 from api.pipelines.facts import PipelineFacts
 from api.problems import is_unknown_id
 from api.together import together
-from duetime.contracts.pipeline import FAN_OUT, job_id
+from duetime.contracts.pipeline import FAN_OUT, job_id, part_id
 from duetime.contracts.pipeline_state import FINAL_MARKS, ITEMS, ItemCounts, Mark
 from duetime.contracts.pipeline_view import ItemsView
 from duetime.contracts.record import Error
@@ -96,9 +99,9 @@ class Parts:
     async def _part(self, pipeline: PipelineFacts, name: str, mark: Mark) -> Part | None:
         """One job; `None` when there is no execution of it, or only one of an earlier run that is to be repeated."""
         fans_out = pipeline.spec.jobs[name].for_each is not None
-        part_id = job_id(pipeline.id, name)
+        execution_id = job_id(pipeline.id, name)
         try:
-            part, began = await (self._fan_out(part_id) if fans_out else self._job(part_id))
+            part, began = await (self._fan_out(execution_id) if fans_out else self._job(execution_id))
         except NotAJob:
             return None
         except RPCError as error:
@@ -107,28 +110,22 @@ class Parts:
             raise
         return None if mark is Mark.BEGUN and began < pipeline.started_at else part
 
-    async def _job(self, part_id: str) -> tuple[Part, datetime]:
-        facts = await fetch(self._client, part_id)
+    async def _job(self, execution_id: str) -> tuple[Part, datetime]:
+        facts = await fetch(self._client, execution_id)
         return _as_part(facts), facts.started_at
 
-    async def _fan_out(self, part_id: str) -> tuple[Part, datetime]:
-        execution = WorkflowExecution(workflow_id=part_id)
-        described = await self._client.workflow_service.describe_workflow_execution(
-            DescribeWorkflowExecutionRequest(namespace=self._client.namespace, execution=execution),
-            retry=True,
-        )
+    async def _fan_out(self, fan_out_id: str) -> tuple[Part, datetime]:
+        described, counts = await self._counted(fan_out_id)
         info = described.workflow_execution_info
-        if info.type.name != FAN_OUT:
-            raise NotAJob(part_id)
-        memo = info.memo.fields
-        counts = _counts(await decode(self._client, memo[ITEMS])) if ITEMS in memo else None
         status = WorkflowExecutionStatus(info.status)
+        began = instant(info.start_time)
+        if counts is not None and counts.parts and status is WorkflowExecutionStatus.RUNNING:
+            counts = await self._sum(fan_out_id, counts, began)
         error = None
         if status is WorkflowExecutionStatus.FAILED:
             last = await history_event(self._client, info.execution, close=True)
             if last is not None and last.HasField("workflow_execution_failed_event_attributes"):
                 error = failure_text(last.workflow_execution_failed_event_attributes.failure)
-        began = instant(info.start_time)
         part = Part(
             state=_fan_out_state(status, counts),
             started_at=began,
@@ -137,6 +134,36 @@ class Parts:
             error=_error_view(error),
         )
         return part, began
+
+    async def _counted(self, fan_out_id: str) -> tuple[DescribeWorkflowExecutionResponse, ItemCounts | None]:
+        """A job with items, or a part of one, and what it has counted."""
+        described = await self._client.workflow_service.describe_workflow_execution(
+            DescribeWorkflowExecutionRequest(
+                namespace=self._client.namespace, execution=WorkflowExecution(workflow_id=fan_out_id)
+            ),
+            retry=True,
+        )
+        info = described.workflow_execution_info
+        if info.type.name != FAN_OUT:
+            raise NotAJob(fan_out_id)
+        memo = info.memo.fields
+        return described, _counts(await decode(self._client, memo[ITEMS])) if ITEMS in memo else None
+
+    async def _sum(self, fan_out_id: str, counts: ItemCounts, began: datetime) -> ItemCounts:
+        """The counts of all its parts; what has not begun since has counted nothing yet."""
+        told = ItemCounts()
+        for part in range(counts.parts):
+            with contextlib.suppress(NotAJob):
+                try:
+                    described, its = await self._counted(part_id(fan_out_id, part))
+                except RPCError as error:
+                    if is_unknown_id(error):
+                        continue
+                    raise
+                started = instant(described.workflow_execution_info.start_time)
+                if its is not None and started >= began:
+                    told = told.plus(its)
+        return told.model_copy(update={"total": counts.total})
 
 
 def _urgency(wanted: tuple[str, Mark]) -> int:
@@ -167,8 +194,8 @@ def _counts(value: object) -> ItemCounts | None:
 
 
 def _items(counts: ItemCounts) -> ItemsView:
-    bad = counts.failed + counts.cancelled + counts.expired
-    return ItemsView(total=counts.total, done=counts.succeeded + bad, running=counts.running, failed=bad)
+    bad = counts.done - counts.succeeded
+    return ItemsView(total=counts.total, done=counts.done, running=counts.running, failed=bad)
 
 
 def _fan_out_state(status: WorkflowExecutionStatus, counts: ItemCounts | None) -> State:

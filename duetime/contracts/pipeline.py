@@ -149,3 +149,8 @@ class PipelineSpec(Contract):
 def job_id(pipeline_id: str, name: str, index: int | None = None) -> str:
     """The id of a job of a pipeline, or of one of its items."""
     return f"{pipeline_id}~{name}" if index is None else f"{pipeline_id}~{name}~{index}"
+
+
+def part_id(fan_out_id: str, part: int) -> str:
+    """The id of a part of a job with very many items: a letter in it, so that it is no item's."""
+    return f"{fan_out_id}~p{part}"

@@ -106,6 +106,24 @@ class ItemCounts(Part):
     failed: int = 0
     cancelled: int = 0
     expired: int = 0
+    #: Among how many executions (`contracts.pipeline.part_id`) the items are divided: while this one is open, their
+    #: counts together are the job's.
+    parts: int = 0
+
+    @property
+    def done(self) -> int:
+        return self.succeeded + self.failed + self.cancelled + self.expired
+
+    def plus(self, other: "ItemCounts") -> "ItemCounts":
+        """Of both together."""
+        return ItemCounts(
+            total=self.total + other.total,
+            running=self.running + other.running,
+            succeeded=self.succeeded + other.succeeded,
+            failed=self.failed + other.failed,
+            cancelled=self.cancelled + other.cancelled,
+            expired=self.expired + other.expired,
+        )
 
     def compact(self) -> dict[str, Any]:
         return self.model_dump(mode="json", exclude_defaults=True)
@@ -134,6 +152,8 @@ class ItemsEnding(Part):
     digest: str = ""
     #: When its first item could begin, redrives before this one included.
     since: AwareDatetime | None = None
+    #: Why the first of its items failed, when this is one part of several.
+    first_error: str | None = None
 
     def compact(self) -> dict[str, Any]:
         return {"marks": self.marks} | self.model_dump(mode="json", exclude_defaults=True, exclude={"marks"})

@@ -117,14 +117,14 @@ class Bench:
     async def view(self, queue: str | None = None) -> Any:
         return await self.get(f"/v1/queues/{queue or self.queue}")
 
-    async def backlog(self, **wanted: int) -> Any:
+    async def backlog(self, seconds: float = _GIVE_UP, /, **wanted: int) -> Any:
         """The queue once it has so many jobs in these places, and none in others."""
 
         def as_wanted(view: Any) -> bool:
             places = {name: count for name, count in view["jobs"].items() if count and name != "open"}
             return places == wanted
 
-        return await until(self.view, as_wanted)
+        return await until(self.view, as_wanted, seconds)
 
     def worker(
         self, *handlers: Any, concurrency: int = 5, queue: str | None = None, client: Client | None = None

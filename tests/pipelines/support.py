@@ -13,9 +13,10 @@ from temporalio.exceptions import ApplicationError
 
 from duetime import Job, Reject, handler
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
-from duetime.contracts.pipeline import PIPELINE, job_id
+from duetime.contracts.pipeline import PIPELINE, PipelineSpec, job_id
 from duetime.contracts.pipeline_state import FAULTS, ITEMS, PROGRESS, ItemCounts, Progress
 from tests.support.jobs import Outcome, outcome_of
+from workflows.pipeline_input import PipelineCarry, retry_carry
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,21 @@ async def faults(handle: WorkflowHandle) -> dict[str, dict[str, str]]:
 async def counts(handle: WorkflowHandle) -> ItemCounts:
     memo = await (await handle.describe()).memo()
     return ItemCounts.model_validate(memo.get(ITEMS, {}))
+
+
+async def retried(client: Client, ended_: WorkflowHandle) -> WorkflowHandle:
+    """One more run of an ended pipeline, begun as the API begins it."""
+    started = (await ended_.fetch_history()).events[0].workflow_execution_started_event_attributes
+    told = await client.data_converter.decode(started.input.payloads)
+    spec = PipelineSpec.model_validate(told[0])
+    earlier = PipelineCarry.model_validate(told[1]) if len(told) > 1 else PipelineCarry()
+    run_id = (await ended_.describe()).run_id
+    carry = retry_carry(
+        spec, await progress(ended_), earlier, ended_.id, started.first_execution_run_id, run_id
+    )
+    return await client.start_workflow(
+        PIPELINE, args=[spec.compact(), carry.compact()], id=ended_.id, task_queue=ORCHESTRATION_QUEUE
+    )
 
 
 class Log:

@@ -42,17 +42,6 @@ async def test_results_come_back_in_the_order_of_the_list(pipelines: Pipelines, 
     assert item.root_id == handle.id and item.parent_id == f"{handle.id}~each"
 
 
-async def test_two_hundred_items_fifty_at_a_time(pipelines: Pipelines, log: Log) -> None:
-    """`benchmarks/fan_out.py` does the same with ten thousand."""
-    items = list(range(200))
-    last = {"kind": "say", "needs": ["each"], "payload": {"all": {"$result": "each"}}}
-    done = await pipelines.run({"each": each(items, max_parallel=50), "last": last})
-    assert done.marks == "ss"
-    assert log.seen["last"] == {"all": [{"v": n} for n in items]}
-    assert sorted(log.began) == sorted([f"each~{n}" for n in items] + ["last"])
-    assert log.most <= 50
-
-
 async def test_items_and_results_go_into_the_payload(pipelines: Pipelines, log: Log) -> None:
     """What they hold is data, also where it looks like a reference."""
     payload = {"r": {"$result": "list.x"}, "n": {"$item": "name"}}
@@ -145,6 +134,20 @@ async def test_results_too_large_together_fail_what_refers_to_them_alone(
     told = (await faults(handle))["all"]
     assert told["type"] == "InvalidReference" and "at most 786,432 can be referred to" in told["message"]
     assert len((await pipelines.outcome(handle, "each", 3)).result) == 200_000
+
+
+async def test_results_that_no_payload_can_hold_fail_the_job_that_gives_them_to_its_items(
+    pipelines: Pipelines, log: Log
+) -> None:
+    """As one error at the job: handed on to its workflow they would break that."""
+    large = {"kind": "long", "payload": {"text": "x" * 10, "times": 20_000}}
+    payload = {"a": {"$result": "a"}, "b": {"$result": "b"}, "n": {"$item": ""}}
+    jobs = {"a": large, "b": large, "each": each([1, 2], needs=["a", "b"], payload=payload)}
+    handle = await pipelines.start(jobs)
+    assert (await ended(handle)).marks == "ssf"
+    told = (await faults(handle))["each"]
+    assert told["type"] == "InvalidPayload" and "at most 262,144" in told["message"]
+    assert log.began == []
 
 
 async def test_a_long_history_is_renewed_between_items(

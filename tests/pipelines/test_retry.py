@@ -3,28 +3,11 @@
 from typing import Any
 
 import pytest
-from temporalio.client import Client, WorkflowHandle
+from temporalio.client import WorkflowHandle
 
-from duetime.contracts.limits import ORCHESTRATION_QUEUE
-from duetime.contracts.pipeline import PIPELINE, PipelineSpec
-from tests.pipelines.support import Log, Pipelines, counts, ended, progress
+from tests.pipelines.support import Log, Pipelines, counts, ended, progress, retried
 from tests.support.waiting import eventually
-from workflows.pipeline_input import PipelineCarry, retry_carry
-
-
-async def retried(client: Client, ended_: WorkflowHandle) -> WorkflowHandle:
-    """One more run of an ended pipeline, begun as the API begins it."""
-    started = (await ended_.fetch_history()).events[0].workflow_execution_started_event_attributes
-    told = await client.data_converter.decode(started.input.payloads)
-    spec = PipelineSpec.model_validate(told[0])
-    earlier = PipelineCarry.model_validate(told[1]) if len(told) > 1 else PipelineCarry()
-    run_id = (await ended_.describe()).run_id
-    carry = retry_carry(
-        spec, await progress(ended_), earlier, ended_.id, started.first_execution_run_id, run_id
-    )
-    return await client.start_workflow(
-        PIPELINE, args=[spec.compact(), carry.compact()], id=ended_.id, task_queue=ORCHESTRATION_QUEUE
-    )
+from workflows.pipeline_input import PipelineCarry
 
 
 async def test_only_what_failed_runs_again(pipelines: Pipelines, log: Log) -> None:

@@ -1,34 +1,147 @@
 """Histories stay below what the server takes, and so do the commands of one workflow task."""
 
+from typing import Any
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from duetime.contracts import limits
-from workflows.room import WORN_BYTES, WORN_EVENTS, TaskBudget, is_worn, room_for
+from duetime.contracts.job import JobSpec
+from duetime.contracts.json_value import check_json
+from duetime.contracts.pipeline_state import ItemsEnding
+from duetime.contracts.record import Attempt, Ending, Error, cut, shorten
+from duetime.contracts.states import AttemptOutcome
+from tests.pipelines.support import Log, Pipelines, ended
+from workflows import room
+from workflows.room import ITEMS_RETURN, MOST_BYTES, TaskBudget, fits, is_worn, job_returns, room_for
 
 #: What the server takes.
 HISTORY_BYTES, HISTORY_EVENTS, COMMAND_BYTES = 50 * 1024 * 1024, 51_200, 4 * 1024 * 1024
-#: The most that one child adds: payload, result, the record of its attempts, and the results of items.
-LARGEST = limits.PAYLOAD_BYTES + limits.RESULT_BYTES + limits.CHECKPOINT_BYTES + 300_000
+BLOB_BYTES = 2 * 1024 * 1024
+KIB = 1024
 
 
-@pytest.mark.parametrize("largest", [0, 1_000, 100_000, 500_000, LARGEST])
-def test_what_is_under_way_still_fits(largest: int) -> None:
-    size = events = 0
-    while not is_worn(size, events):
-        running = room_for(limits.PIPELINE_PARALLEL, 0, size, events, largest)
-        assert 1 <= running <= limits.PIPELINE_PARALLEL
-        assert size + running * max(largest, 1_000) < HISTORY_BYTES
-        size += running * max(largest, 1_000)
-        events += running * 12
-        assert events < HISTORY_EVENTS
-    assert room_for(limits.PIPELINE_PARALLEL, 0, size, events, largest) == 0
+@given(
+    children=st.lists(
+        st.tuples(
+            st.integers(0, 2_000 * KIB),
+            st.sampled_from([job_returns(1), job_returns(1000), ITEMS_RETURN]),
+            st.floats(0, 1),
+            st.integers(1, 80),
+        ),
+        max_size=400,
+    )
+)
+def test_no_history_breaks_and_nobody_waits_for_ever(children: list[tuple[int, int, float, int]]) -> None:
+    """Each child is given something, and returns some part of what it may when so many others have begun after it."""
+    size = events = reserved = 0
+    under_way: list[tuple[int, int, int]] = []
+
+    def come_back(begun: int) -> None:
+        nonlocal size, events, reserved
+        for child in [child for child in under_way if child[2] <= begun]:
+            under_way.remove(child)
+            size, events, reserved = size + child[1], events + 5, reserved - child[0]
+
+    for begun, (told, returns, part, after) in enumerate(children):
+        come_back(begun)
+        while not fits(size, events, reserved, told, returns):
+            if not under_way:
+                assert is_worn(size, events), "else it would wait for ever"
+                size = events = reserved = 0
+            elif is_worn(size, events) or size + reserved + told + returns > MOST_BYTES:
+                come_back(min(child[2] for child in under_way))
+        size, reserved = size + told, reserved + returns
+        under_way.append((returns, int(returns * part), begun + after))
+        assert size + reserved < HISTORY_BYTES and events < HISTORY_EVENTS
+
+
+@pytest.mark.parametrize("max_attempts", [1, 4, 10, 11, 100, 101, limits.MAX_ATTEMPTS])
+@pytest.mark.parametrize("free", [0, limits.MAX_ATTEMPTS])
+@pytest.mark.parametrize("letter", ["x", "é", "😀", "\x00"])
+def test_what_is_set_aside_for_a_job_is_the_most_that_comes_back_of_it(
+    max_attempts: int, free: int, letter: str
+) -> None:
+    error = Error(
+        type=cut(letter * 1000, limits.ERROR_TYPE_LENGTH),
+        message=cut(letter * 10_000, limits.ERROR_MESSAGE_LENGTH),
+        stack=cut(letter * 10_000, limits.ERROR_STACK_LENGTH),
+    )
+    failed = {"outcome": AttemptOutcome.FAILED, "error": error}
+    instant = "2026-11-30T12:00:00.123456Z"
+    attempts = [
+        Attempt.model_validate(
+            {
+                "number": n + 1,
+                "fencing_token": 1_796_039_255_192_218 + n,
+                "worker": "1234567@a-host-name-of-some-length.example.org:default",
+                "started_at": instant,
+                "finished_at": instant,
+                "dispatch": str(n),
+                **(failed if n >= free else {"outcome": AttemptOutcome.INTERRUPTED}),
+            }
+        )
+        for n in range(free + max_attempts)
+    ]
+    ending = Ending(
+        result="x" * (limits.RESULT_BYTES - 2),
+        checkpoint="x" * (limits.CHECKPOINT_BYTES - 2),
+        attempts=shorten(attempts),
+    )
+    size = check_json(ending.compact(), 16 * limits.RESULT_BYTES)
+    assert min(size, BLOB_BYTES) <= job_returns(max_attempts) <= BLOB_BYTES
+
+
+def test_what_is_set_aside_for_items_is_the_most_that_comes_back_of_them() -> None:
+    marks = "s" * limits.ITEMS
+    ending = ItemsEnding(results=["x" * (limits.ITEM_RESULTS_BYTES - 4)], marks=marks, digest="d" * 32)
+    assert check_json(ending.compact(), limits.PIPELINE_BYTES) < ITEMS_RETURN
+
+
+def test_many_may_be_under_way() -> None:
+    """In a fresh history, and in one that is about to be renewed."""
+    each = job_returns(JobSpec.model_validate({"kind": "noop"}).retry.max_attempts) + 8 * KIB
+    assert MOST_BYTES // each > 45 and (MOST_BYTES - room.WORN_BYTES) // each > 30
+
+
+async def test_large_payloads_and_results_together_break_no_history(
+    pipelines: Pipelines, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With bounds of a twentieth, forty jobs that are all given, and return, what only a few can at once."""
+    most = 3_000_000
+    monkeypatch.setattr(room, "MOST_BYTES", most)
+    monkeypatch.setattr(room, "WORN_BYTES", most // 3)
+    big = {"kind": "long", "payload": {"text": "x" * 10, "times": 10_000}}
+    names = [f"n{index}" for index in range(40)]
+    jobs: dict[str, dict[str, Any]] = {"first": big}
+    for name in names:
+        jobs[name] = {"kind": "say", "needs": ["first"], "payload": {"v": {"$result": "first"}}}
+    jobs["each"] = {"kind": "say", "needs": ["first"], "for_each": [1, 2], "payload": {"v": {"$item": ""}}}
+    jobs["end"] = {"kind": "say", "needs": [*names, "each"], "payload": {"v": {"$result": "n7.v"}}}
+    handle = await pipelines.start(jobs)
+    done = await ended(handle)
+    assert done.marks == "s" * len(jobs)
+    assert sorted(log.began) == sorted([*names, "each~0", "each~1", "end"])
+    assert log.seen["end"] == {"v": "x" * 100_000}
+    sizes = []
+    async for run in pipelines.client.list_workflows(f"WorkflowId = '{handle.id}'"):
+        described = await pipelines.client.get_workflow_handle(handle.id, run_id=run.run_id).describe()
+        sizes.append(described.raw_description.workflow_execution_info.history_size_bytes)
+    assert len(sizes) > 2, "it was renewed"
+    assert max(sizes) < most
+
+
+@pytest.mark.parametrize("largest", [0, 1_000, 100_000, 500_000])
+def test_so_many_are_planned(largest: int) -> None:
+    assert 1 <= room_for(limits.PIPELINE_PARALLEL, 0, 0, 0, largest) <= limits.PIPELINE_PARALLEL
 
 
 def test_no_room_beside_those_under_way() -> None:
     assert room_for(10, 7, 0, 0, 0) == 3
     assert room_for(10, 10, 0, 0, 0) == 0
     assert room_for(10, 12, 0, 0, 0) == 0
-    assert room_for(10, 0, WORN_BYTES, 0, 0) == room_for(10, 0, 0, WORN_EVENTS, 0) == 0
+    assert room_for(10, 0, room.WORN_BYTES, 0, 0) == room_for(10, 0, 0, room.WORN_EVENTS, 0) == 0
 
 
 def test_a_workflow_task_sends_no_more_than_the_server_takes() -> None:
@@ -36,7 +149,7 @@ def test_a_workflow_task_sends_no_more_than_the_server_takes() -> None:
     sent = 0
     while budget.take(limits.PAYLOAD_BYTES, events=10):
         sent += limits.PAYLOAD_BYTES
-    assert limits.PAYLOAD_BYTES < sent < COMMAND_BYTES / 2
+    assert limits.PAYLOAD_BYTES < sent == budget.taken < COMMAND_BYTES / 2
     assert budget.take(limits.PAYLOAD_BYTES, events=13), "the next task has a budget of its own"
 
 
