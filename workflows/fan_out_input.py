@@ -1,4 +1,4 @@
-"""What the workflow of a job with items is told: by the pipeline, by an earlier run of itself, and as one of its parts."""
+"""What the workflow of a job with items is told: by the pipeline, by an earlier run of itself, and as one part."""
 
 import hashlib
 import json
