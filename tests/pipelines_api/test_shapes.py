@@ -1,4 +1,4 @@
-"""Shapes of graphs, and ends of parents, that schedulers are known to have got wrong: over HTTP, replayed afterwards."""
+"""Shapes of graphs, and ends of parents, that schedulers have got wrong: over HTTP, and replayed afterwards."""
 
 import asyncio
 import json
