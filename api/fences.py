@@ -116,7 +116,7 @@ def _cause(error: BaseException) -> str:
     return type(cause).__name__
 
 
-def fences_of(request: Request) -> Fences:
+async def fences_of(request: Request) -> Fences:
     """The fences of the app that serves this request."""
     found = request.app.state.fences
     assert isinstance(found, Fences)

@@ -55,7 +55,9 @@ class Ways:
     async def http_api(self) -> "WorkflowHandle[Any, Any]":
         response = await self.http.post("/v1/jobs", json={"kind": "bare", "payload": PAYLOAD, "queue": QUEUE})
         response.raise_for_status()
-        return self.client.get_workflow_handle(response.json()["id"])
+        accepted = response.json()
+        # With the run, as a start by SDK knows it: the server need not look up the current one.
+        return self.client.get_workflow_handle(accepted["id"], run_id=accepted["run_id"])
 
 
 async def one_round(start: Start, jobs: int, at_once: int, processes: dict[str, int]) -> Round:
@@ -134,7 +136,9 @@ async def measure(options: argparse.Namespace, directory: Path) -> int:
             "api": spawn(["-m", "api"], environment),
         }
         try:
-            async with httpx2.AsyncClient(base_url=address, timeout=30) as http:
+            # As the SDK does, it keeps its connections.
+            kept = httpx2.Limits(max_keepalive_connections=options.at_once)
+            async with httpx2.AsyncClient(base_url=address, timeout=30, limits=kept) as http:
                 ways = Ways(client, http)
                 await until_ready(http, ways)
                 starts = {"bare engine": ways.bare, "Duetime, SDK": ways.sdk, "Duetime, HTTP": ways.http_api}

@@ -166,7 +166,7 @@ def _after_failure(ended: Ended, record: Record, situation: Situation) -> Step:
     last = record.attempts[-1] if record.attempts else None
     match last.outcome if last else None:
         case AttemptOutcome.INTERRUPTED:
-            return Again(timedelta(0), "interrupted", record)
+            return Again(timedelta(seconds=ended.sign.delay or 0), "interrupted", record)
         case AttemptOutcome.SNOOZED:
             return Again(timedelta(seconds=ended.sign.delay or 0), "snoozed", record)
         case AttemptOutcome.CANCELLED:

@@ -1,7 +1,7 @@
 """Runs workflows as another runner does, and lets them ask one thing more: how long their start was held back.
 
-The server tells the SDK with the start, and the SDK does not pass it on to workflow code. Asking the server would cost a
-call and an event for each job that began late, which in a flood is every one.
+The server tells the SDK with the start, and the SDK does not pass it on to workflow code. Asking the server would cost
+a call and an event for each job that began late, which in a flood is every one.
 """
 
 from collections.abc import Callable, Sequence

@@ -5,6 +5,7 @@ told nothing but by our own runner (`workflows.runner`).
 """
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from temporalio import workflow
 
@@ -54,16 +55,14 @@ def _knows_its_time(spec: JobSpec, carry: Carry) -> bool:
 def _asked() -> workflow.ActivityHandle[str] | None:
     """The activity that asked for the delay, in histories that have one. A mark is in a history or is not: looking for
     it while replaying writes none."""
+    asking: dict[str, Any] = {
+        "result_type": str,
+        "activity_id": "execution-time",
+        "start_to_close_timeout": _ASKING,
+        "summary": "reads the start delay",
+    }
     if workflow.patched(_ASKED_LOCALLY):
-        ask = workflow.start_local_activity
-    elif workflow.patched(_ASKED):
-        ask = workflow.start_activity
-    else:
-        return None
-    return ask(
-        EXECUTION_TIME,
-        result_type=str,
-        activity_id="execution-time",
-        start_to_close_timeout=_ASKING,
-        summary="reads the start delay",
-    )
+        return workflow.start_local_activity(EXECUTION_TIME, **asking)
+    if workflow.patched(_ASKED):
+        return workflow.start_activity(EXECUTION_TIME, **asking)
+    return None

@@ -198,7 +198,7 @@ def _with_rate(rate: float) -> dict[str, Any]:
     return {"$duetime": 1, "action": "retry", "query": "", "rate": rate}
 
 
-def operations_of(request: Request, caller: WhoCalls) -> Operations:
+async def operations_of(request: Request, caller: WhoCalls) -> Operations:
     """The operations of the app that serves this request, as its caller sees them."""
     found = request.app.state.operations
     assert isinstance(found, Operations)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from api.queues.board import Sight
 from api.queues.buckets import Bucket
@@ -17,6 +17,8 @@ from duetime.doctor.findings import Finding, error, ok, warning
 _LONG = timedelta(minutes=15)
 #: Events in the history of one job. The server warns of 10,240 and ends the job at 51,200.
 _MANY_EVENTS, _FAR_TOO_MANY_EVENTS = 8_000, 40_000
+#: A pause without jobs is a trap for those that come.
+_FORGOTTEN = timedelta(days=1)
 _SHOWN = 10
 
 
@@ -25,7 +27,7 @@ def examine_queues(sight: Sight) -> list[Finding]:
     seen = queue_list(sight)
     checks = {
         "workflows": _orchestration(sight, bool(seen.orchestration.workers)),
-        "queues": (finding for queue in seen.queues for finding in _queue(queue)),
+        "queues": (finding for queue in seen.queues for finding in _queue(queue, seen.taken_at)),
         "kinds": _kinds(sight),
         "jobs": _overdue(sight, seen.queues),
         "histories": _histories(sight),
@@ -50,13 +52,13 @@ def _orchestration(sight: Sight, lives: bool) -> Iterator[Finding]:
     says = (
         f"no worker runs the workflows (queue `{ORCHESTRATION_QUEUE}`): due jobs do not come to their queues"
     )
-    waits = sight.census.due.total + sight.census.later.total
-    make = error if waits else warning
+    make = error if sight.census.total else warning
     yield make("workflows", says, "start a worker without --no-workflows: python worker.py")
 
 
-def _queue(queue: QueueView) -> Iterator[Finding]:
+def _queue(queue: QueueView, now: datetime) -> Iterator[Finding]:
     start = f"python worker.py --queues {queue.name}"
+    resume = f"duetime queues resume {queue.name}, or POST /v1/queues/{queue.name}:resume"
     match queue.health:
         case Health.NO_WORKER if queue.jobs.ready:
             fix = f"start one ({start}), or correct the name where the jobs are submitted"
@@ -65,7 +67,12 @@ def _queue(queue: QueueView) -> Iterator[Finding]:
             says = f"{_jobs(queue.jobs.open, 'is', 'are')} to run on queue `{queue.name}` later, and no worker polls it"
             yield warning("queues", says, f"start one in time: {start}")
         case Health.PAUSED if queue.jobs.ready:
-            yield warning("queues", queue.verdict, f"resume it: POST /v1/queues/{queue.name}:resume")
+            yield warning("queues", queue.verdict, f"resume it: {resume}")
+        case Health.PAUSED if queue.jobs.open:
+            says = f"{_jobs(queue.jobs.open, 'is', 'are')} to run on queue `{queue.name}`; {queue.verdict}"
+            yield warning("queues", says, f"resume it in time: {resume}")
+        case Health.PAUSED if queue.pause and now - (queue.pause.since or now) > _FORGOTTEN:
+            yield warning("queues", queue.verdict, f"resume it, if it was forgotten: {resume}")
         case Health.RATE_LIMITED | Health.WORKERS_FULL | Health.BEHIND if (queue.oldest_age or _NONE) > _LONG:
             fix = f"start more workers ({start}), or raise its rate: PUT /v1/queues/{queue.name}/rate"
             yield warning("queues", queue.verdict, fix)
@@ -92,7 +99,7 @@ def _kinds(sight: Sight) -> Iterator[Finding]:
     """Jobs that are due on a queue where workers live, none of which announced their kind."""
     waiting = Counter(
         (one.kind, one.queue)
-        for one in sight.census.due.residents
+        for one, _ in sight.census.looked_at
         if _waits_for_a_worker(one, sight) and sight.workers.get(one.queue)
     )
     for (kind, queue), count in waiting.most_common(_SHOWN):
@@ -126,11 +133,7 @@ def _overdue(sight: Sight, queues: list[QueueView]) -> Iterator[Finding]:
 
 def _histories(sight: Sight) -> Iterator[Finding]:
     long = sorted(
-        (
-            (one.facts.events, one.facts.id)
-            for one in sight.census.due.residents
-            if one.facts is not None and one.facts.events >= _MANY_EVENTS
-        ),
+        ((facts.events, facts.id) for _, facts in sight.census.looked_at if facts.events >= _MANY_EVENTS),
         reverse=True,
     )
     for events, job_id in long[:_SHOWN]:

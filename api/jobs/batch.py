@@ -136,7 +136,7 @@ class _Run:
                 return self._refused(index, unavailable(_NOT_TRIED))
             try:
                 # A time for the whole of it: what it waits for may be several calls.
-                submitted = await answer_in_time(self._submitter.submit(submission, key, body))
+                accepted = await answer_in_time(self._submitter.submit(submission, key, body))
             except RPCError as error:
                 return self._refused(index, from_rpc(error))
             except Problem as problem:
@@ -144,7 +144,7 @@ class _Run:
             except Exception as error:
                 log.error("unexpected error at job %d of a batch", index, exc_info=error)
                 return self._refused(index, Problem(500, "internal", "Internal error", _OURS))
-        return Answered(201 if submitted.created else 200, submitted.job)
+        return Answered(201 if accepted.created else 200, accepted.view)
 
     def _refused(self, index: int, problem: Problem) -> Answered:
         if problem.status == 503 and problem.extra.get("reason") in _HOPELESS:

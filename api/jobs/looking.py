@@ -9,6 +9,7 @@ import copy
 import secrets
 import time
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
@@ -17,20 +18,24 @@ from api.jobs.index import MOST, Index, Row
 from api.problems import unavailable
 from api.together import together
 from duetime.contracts.record import View
-from duetime.jobs.facts import Facts, fetch, glance
+from duetime.contracts.states import State
+from duetime.jobs.facts import Facts, fetch, glance, with_input
+from duetime.jobs.state import state_of
 
 _AT_ONCE = 32
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """How much is read in one go: answers of the index (of `MOST` rows each), and jobs looked at; and for how many
+    """How much is read in one go: answers of the index (of `page` rows each), and jobs looked at; and for how many
     seconds each of the two."""
 
     answers: int = 10
     reading: float = 1.5
     looked_at: int = 2_000
     looking: float = 2.5
+    #: Rows in one answer.
+    page: int = MOST
 
 
 class Looking:
@@ -51,11 +56,11 @@ class Looking:
     async def rows(self, text: str) -> tuple[list[Row], bool]:
         """What the index has for a query, and whether this is all."""
         enough = time.monotonic() + self._bounds.reading
-        rows, token = await self._index.rows(text, MOST)
+        rows, token = await self._index.rows(text, self._bounds.page)
         for _ in range(self._bounds.answers - 1):
             if not token or time.monotonic() > enough:
                 break
-            more, token = await self._index.rows(text, MOST, token)
+            more, token = await self._index.rows(text, self._bounds.page, token)
             rows += more
         return rows, not token
 
@@ -92,7 +97,11 @@ class Looking:
                 facts = await fetch(self._client, row.id, row.run_id)
             else:
                 facts = await glance(self._client, row.id, row.run_id)
-                facts = facts if facts.view else replace(facts, view=View(due_at=row.due_at))
+                if facts.view is None:
+                    facts = replace(facts, view=View(due_at=row.due_at))
+                    if state_of(facts, datetime.now(UTC)) is State.QUEUED and facts.dispatched is None:
+                        # Its workflow has not run yet: whether it comes after other jobs, its input alone knows.
+                        facts = await with_input(self._client, facts)
             if facts.status is WorkflowExecutionStatus.CONTINUED_AS_NEW:
                 facts = await fetch(self._client, row.id)
         except RPCError as error:

@@ -77,7 +77,7 @@ class Jobs:
         )
 
 
-def jobs_of(request: Request, caller: WhoCalls) -> Jobs:
+async def jobs_of(request: Request, caller: WhoCalls) -> Jobs:
     """The manager of the app that serves this request, as its caller sees it."""
     found = request.app.state.jobs
     assert isinstance(found, Jobs)

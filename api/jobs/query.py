@@ -40,6 +40,11 @@ def within(key: SearchAttributeKey, allowed: Iterable[str]) -> str:  # type: ign
     return f"{key.name} IN ({', '.join(literal(value) for value in sorted(allowed))})"
 
 
+def without(key: SearchAttributeKey, names: Iterable[str]) -> str:  # type: ignore[type-arg]
+    """Those that have another value; not those that have none."""
+    return f"{key.name} NOT IN ({', '.join(literal(name) for name in sorted(names))})"
+
+
 #: A run that went on as another is no job of its own.
 NOT_CONTINUED = "ExecutionStatus != 'ContinuedAsNew'"
 CONTINUED = "ExecutionStatus = 'ContinuedAsNew'"

@@ -6,16 +6,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 from temporalio.client import Client
-from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from api.jobs.idempotency import Match, hashes, match, other_body
+from api.jobs.claiming import Accepted, Verdict, accept, in_use, judge, refused
+from api.jobs.idempotency import Match, hashes, match
 from api.jobs.limit_warnings import limit_warnings
 from api.jobs.reading import Reader
 from api.kinds.checking import KindCheck
 from api.observe.counters import job_submitted
 from api.patience import in_time
-from api.problems import Problem, invalid, unavailable
+from api.problems import Problem, invalid
 from api.security.caller import ANYBODY, Caller
 from api.security.scopes import Scope
 from duetime.contracts.carry import Carry
@@ -28,15 +28,6 @@ from duetime.contracts.states import State
 from duetime.contracts.view import JobView
 from duetime.jobs.state import record_of
 from duetime.starting import Take, begin, plan_start
-
-
-@dataclass(frozen=True)
-class Submitted:
-    """`created` tells a new job from one that was there; `replayed` that the key brought it back."""
-
-    job: JobView
-    created: bool
-    replayed: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,12 +60,11 @@ class Submitter:
         return Submitter(self._client, reader, self._check, caller)
 
     @in_time()
-    async def submit(self, submission: Submission, key: str | None, body: Any) -> Submitted:
+    async def submit(self, submission: Submission, key: str | None, body: Any) -> Accepted[JobView]:
         """Accepts a job. It is durable when this returns; `Problem` when it was refused, or nobody knows."""
         self._caller.check_submission(submission.kind, submission.queue, submission.on_conflict)
         job_id = submission.id or (id_of_key(key) if key else new_id(datetime.now(UTC)))
         wanted = hashes(key, body) if key else None
-        claim = _Claim()
         try:
             job, warnings = await self._check.check(submission, self._caller)
             await self._check_order(job, job_id)
@@ -84,16 +74,12 @@ class Submitter:
             if wanted is not None and (there := await self._replay(job_id, wanted)):
                 return there
             raise
-        for _ in range(5):  # the job in the way may end, or another begin, between two looks
-            try:
-                accepted = await self._start(job, job_id, wanted, claim)
-                return Submitted(accepted.model_copy(update={"warnings": warnings}), created=True)
-            except WorkflowAlreadyStartedError:
-                decided = await self._taken(submission, job_id, wanted)
-                if isinstance(decided, Submitted):
-                    return decided
-                claim = decided
-        raise unavailable(f"the id {job_id!r} changes hands too fast; try again", "busy_id")
+
+        async def start(claim: _Claim) -> JobView:
+            accepted = await self._start(job, job_id, wanted, claim)
+            return accepted.model_copy(update={"warnings": warnings})
+
+        return await accept(job_id, _Claim(), start, lambda: self._taken(submission, job_id, wanted))
 
     async def _start(
         self, job: JobSpec, job_id: str, wanted: dict[str, str] | None, claim: _Claim
@@ -139,7 +125,7 @@ class Submitter:
             links=self._reader.links(job_id),
         )
 
-    async def _replay(self, job_id: str, wanted: dict[str, str]) -> Submitted | None:
+    async def _replay(self, job_id: str, wanted: dict[str, str]) -> Accepted[JobView] | None:
         """The job that this key and body made before."""
         try:
             facts = await self._reader.facts(job_id)
@@ -151,38 +137,27 @@ class Submitter:
             raise
         if match(facts, wanted) is not Match.SAME:
             return None
-        return Submitted(self._reader.view(facts), created=False, replayed=True)
+        return Accepted(self._reader.view(facts), created=False, replayed=True)
 
     async def _taken(
         self, submission: Submission, job_id: str, wanted: dict[str, str] | None
-    ) -> Submitted | _Claim:
+    ) -> Accepted[JobView] | _Claim:
         """The id is taken: the job that has it, a wider start, or a refusal."""
         facts = await self._reader.known(job_id)
         if facts is None:
-            raise self._in_use(
+            raise in_use(
                 "a job of another caller, or a workflow of another type, has this id; choose another"
             )
-        if wanted is not None:
-            match match(facts, wanted):
-                case Match.SAME:
-                    return Submitted(self._reader.view(facts), created=False, replayed=True)
-                case Match.OTHER_BODY:
-                    raise other_body()
+        verdict = judge(facts, wanted, submission)
         job, floor = self._reader.view(facts), record_of(facts).highest_token
-        if not facts.is_open:
-            if submission.reuse_id:
+        match verdict:
+            case Verdict.REPLAY | Verdict.RETURN:
+                return Accepted(job, created=False, replayed=verdict is Verdict.REPLAY)
+            case Verdict.AGAIN:
                 return _Claim(Take.AGAIN, floor)
-            finished = 'has this id and is finished; send "reuse_id": true to use the id again'
-            raise self._in_use(f"a job that is {job.state} {finished}", job)
-        match submission.on_conflict:
-            case "return":
-                return Submitted(job, created=False)
-            case "replace":
+            case Verdict.REPLACE:
                 return _Claim(Take.REPLACE_ANY if submission.reuse_id else Take.REPLACE, floor)
-        still_open = "has this id and is still open; `on_conflict` says what else to do"
-        raise self._in_use(f"a job that is {job.state} {still_open}", job)
-
-    def _in_use(self, detail: str, job: JobView | None = None) -> Problem:
-        """`409`, with the job that has the id for those who may read it."""
-        extra = {"job": job.model_dump(mode="json")} if job and self._caller.may(Scope.READ) else {}
-        return Problem(409, "id-in-use", "The id is in use", detail, extra=extra)
+            case Verdict.REFUSE:
+                # The job is for those who may read it.
+                told = {"job": job.model_dump(mode="json")} if self._caller.may(Scope.READ) else {}
+                raise refused(facts, f"a job that is {job.state}", **told)

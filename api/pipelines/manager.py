@@ -62,7 +62,7 @@ class Pipelines:
         )
 
 
-def pipelines_of(request: Request, caller: WhoCalls) -> Pipelines:
+async def pipelines_of(request: Request, caller: WhoCalls) -> Pipelines:
     """The manager of the app that serves this request, as its caller sees it."""
     found = request.app.state.pipelines
     assert isinstance(found, Pipelines)

@@ -1,21 +1,20 @@
 """Submitting a pipeline: one start of a workflow, and what to do when its id is taken."""
 
 import copy
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from temporalio.client import Client, WorkflowExecutionStatus
-from temporalio.exceptions import WorkflowAlreadyStartedError
 
-from api.jobs.idempotency import Match, hashes, match, other_body
+from api.jobs.claiming import Accepted, Verdict, accept, in_use, judge, refused
+from api.jobs.idempotency import Match, hashes, match
 from api.observe.counters import job_submitted
 from api.patience import in_time
 from api.pipelines.checking import PipelineCheck
 from api.pipelines.facts import PipelineFacts
 from api.pipelines.reading import PipelineReader
 from api.pipelines.state import state_of, view_of
-from api.problems import Problem, unavailable
+from api.problems import Problem
 from api.security.caller import ANYBODY, Caller
 from api.security.scopes import Scope
 from duetime.contracts.ids import id_of_key, new_id
@@ -25,15 +24,6 @@ from duetime.contracts.pipeline_requests import PipelineSubmission
 from duetime.contracts.pipeline_view import PipelineView
 from duetime.contracts.record import IDEMPOTENCY
 from duetime.starting import Take
-
-
-@dataclass(frozen=True)
-class SubmittedPipeline:
-    """`created` tells a new pipeline from one that was there; `replayed` that the key brought it back."""
-
-    pipeline: PipelineView
-    created: bool
-    replayed: bool = False
 
 
 class PipelineSubmitter:
@@ -54,7 +44,9 @@ class PipelineSubmitter:
         return other
 
     @in_time()
-    async def submit(self, submission: PipelineSubmission, key: str | None, body: Any) -> SubmittedPipeline:
+    async def submit(
+        self, submission: PipelineSubmission, key: str | None, body: Any
+    ) -> Accepted[PipelineView]:
         """Accepts a pipeline. It is durable when this returns; `Problem` when it was refused, or nobody knows."""
         self._check.check_caller(submission)
         pipeline_id = submission.id or (id_of_key(key) if key else new_id(datetime.now(UTC)))
@@ -66,17 +58,14 @@ class PipelineSubmitter:
             if wanted is not None and (there := await self._replay(pipeline_id, wanted)):
                 return there
             raise
-        take = Take.NEW
-        for _ in range(5):  # the one in the way may end, or another begin, between two looks
-            try:
-                accepted = await self._start(spec, pipeline_id, wanted, take)
-                return SubmittedPipeline(accepted.model_copy(update={"warnings": warnings}), created=True)
-            except WorkflowAlreadyStartedError:
-                decided = await self._taken(submission, pipeline_id, wanted)
-                if isinstance(decided, SubmittedPipeline):
-                    return decided
-                take = decided
-        raise unavailable(f"the id {pipeline_id!r} changes hands too fast; try again", "busy_id")
+
+        async def start(take: Take) -> PipelineView:
+            accepted = await self._start(spec, pipeline_id, wanted, take)
+            return accepted.model_copy(update={"warnings": warnings})
+
+        return await accept(
+            pipeline_id, Take.NEW, start, lambda: self._taken(submission, pipeline_id, wanted)
+        )
 
     async def _start(
         self, spec: PipelineSpec, pipeline_id: str, wanted: dict[str, str] | None, take: Take
@@ -99,52 +88,34 @@ class PipelineSubmitter:
         facts = PipelineFacts(pipeline_id, run_id, WorkflowExecutionStatus.RUNNING, now, None, spec)
         return view_of(facts, {}, now, self._reader.links(pipeline_id))
 
-    async def _replay(self, pipeline_id: str, wanted: dict[str, str]) -> SubmittedPipeline | None:
+    async def _replay(self, pipeline_id: str, wanted: dict[str, str]) -> Accepted[PipelineView] | None:
         """The pipeline that this key and body made before."""
         facts = await self._reader.known(pipeline_id)
         if facts is None or match(facts, wanted) is not Match.SAME:
             return None
-        return SubmittedPipeline(await self._reader.view(facts), created=False, replayed=True)
+        return Accepted(await self._reader.view(facts), created=False, replayed=True)
 
     async def _taken(
         self, submission: PipelineSubmission, pipeline_id: str, wanted: dict[str, str] | None
-    ) -> SubmittedPipeline | Take:
+    ) -> Accepted[PipelineView] | Take:
         """The id is taken: the pipeline that has it, a wider start, or a refusal."""
         facts = await self._reader.known(pipeline_id)
         if facts is None:
-            raise Problem(
-                409,
-                "id-in-use",
-                "The id is in use",
-                "a pipeline of another caller, a job, or a workflow of another type has this id; choose another",
+            raise in_use(
+                "a pipeline of another caller, a job, or a workflow of another type has this id; choose another"
             )
-        if wanted is not None:
-            match match(facts, wanted):
-                case Match.SAME:
-                    return SubmittedPipeline(await self._reader.view(facts), created=False, replayed=True)
-                case Match.OTHER_BODY:
-                    raise other_body()
-        if not facts.is_open:
-            if submission.reuse_id:
+        match verdict := judge(facts, wanted, submission):
+            case Verdict.REPLAY | Verdict.RETURN:
+                there = await self._reader.view(facts)
+                return Accepted(there, created=False, replayed=verdict is Verdict.REPLAY)
+            case Verdict.AGAIN:
                 return Take.AGAIN
-            finished = 'has this id and is finished; send "reuse_id": true to use the id again'
-            raise await self._in_use(finished, facts)
-        match submission.on_conflict:
-            case "return":
-                return SubmittedPipeline(await self._reader.view(facts), created=False)
-            case "replace":
+            case Verdict.REPLACE:
                 return Take.REPLACE
-        raise await self._in_use("has this id and is still open; `on_conflict` says what else to do", facts)
-
-    async def _in_use(self, detail: str, facts: PipelineFacts) -> Problem:
-        """`409`, with the pipeline that has the id for those who may read it."""
-        extra = {}
-        if self._caller.may(Scope.READ):
-            extra["pipeline"] = (await self._reader.view(facts)).model_dump(mode="json")
-        return Problem(
-            409,
-            "id-in-use",
-            "The id is in use",
-            f"a pipeline that is {state_of(facts)} {detail}",
-            extra=extra,
-        )
+            case Verdict.REFUSE:
+                # The pipeline is for those who may read it.
+                readable = self._caller.may(Scope.READ)
+                told = (
+                    {"pipeline": (await self._reader.view(facts)).model_dump(mode="json")} if readable else {}
+                )
+                raise refused(facts, f"a pipeline that is {state_of(facts)}", **told)

@@ -51,7 +51,9 @@ class Explainer:
             case None | Bucket.SCHEDULED | Bucket.RUNNING:
                 pass
             case Bucket.WAITING:
-                around["others"] = await self._others(bare.spec.after, reader)
+                around["others"], around["orchestrators"] = await asyncio.gather(
+                    self._others(bare.spec.after, reader), self._board.workers(ORCHESTRATION_QUEUE)
+                )
             case _:
                 around = await self._around_queue(bare.spec.queue, bare.spec.kind)
         if bare.bucket is Bucket.LIMITED and facts.view is not None:

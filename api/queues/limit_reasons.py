@@ -24,7 +24,8 @@ def limit_reason(
     places = "" if limit is None else f": at most {limit:,} at once"
     detail = f"it waits for a place of {whose}{places}"
     if line is not None and line.position is not None:
-        detail += f"; number {line.position:,} of {line.waiting:,} in the line, {line.held:,} have a place"
+        have = "has a place" if line.held == 1 else "have a place"
+        detail += f"; number {line.position:,} of {line.waiting:,} in the line, {line.held:,} {have}"
     return Blocked(
         reason=Reason.CONCURRENCY_LIMIT,
         detail=detail,

@@ -39,7 +39,7 @@ class Queues:
         return backlog_view(await answer_in_time(self.board.all()), by)
 
 
-def queues_of(request: Request) -> Queues:
+async def queues_of(request: Request) -> Queues:
     """The manager of the app that serves this request."""
     found = request.app.state.queues
     assert isinstance(found, Queues)

@@ -23,7 +23,7 @@ from duetime.jobs.state import view_of
 #: server of the first failure alone, and let it time out the others.
 _DECIDING = timedelta(seconds=2)
 _JOBS_SHOWN = 20
-_NO_HANDLER = "no_handler"
+NO_HANDLER = "no_handler"
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Case:
     @property
     def has_no_handler(self) -> bool:
         """Whether a worker gave it back for want of a handler."""
-        return self.facts.view is not None and self.facts.view.reason == _NO_HANDLER
+        return self.facts.view is not None and self.facts.view.reason == NO_HANDLER
 
     @property
     def is_failing(self) -> bool:
@@ -86,7 +86,7 @@ def reasons(case: Case) -> list[Blocked]:
         case Bucket.SCHEDULED:
             return [_not_due(case)]
         case Bucket.WAITING:
-            return [_waiting(case)]
+            return [*_waiting(case), *_not_run(case)]
         case Bucket.RETRYING:
             return [_no_handler(case) if case.has_no_handler else _backing_off(case)]
         case Bucket.RUNNING:
@@ -137,11 +137,13 @@ def _not_due(case: Case) -> Blocked:
     return Blocked(reason=Reason.NOT_DUE, detail=f"the job is due in {left}", since=case.job.created_at)
 
 
-def _waiting(case: Case) -> Blocked:
+def _waiting(case: Case) -> Iterator[Blocked]:
     open_ones = {job_id: state for job_id, state in case.others.items() if state is not State.SUCCEEDED}
+    if not open_ones:
+        return  # They have ended, and its workflow has still to learn of it.
     shown = [OtherJob(id=job_id, state=state) for job_id, state in open_ones.items()][:_JOBS_SHOWN]
     count = len(open_ones)
-    return Blocked(
+    yield Blocked(
         reason=Reason.WAITING_ON_JOBS,
         detail=f"{count:,} job{'s' if count != 1 else ''} that it comes after must succeed first",
         since=max(case.job.due_at, case.job.created_at),
@@ -177,12 +179,18 @@ def _no_handler(case: Case) -> Blocked:
     )
 
 
+def _lease(left: timedelta) -> str:
+    if left <= timedelta(0):
+        return "its lease is over, and the server is about to take the job back"
+    return f"its lease ends in {in_words(left)} unless the worker is heard of"
+
+
 def _running(case: Case) -> Blocked:
     lease = case.job.lease
     return Blocked(
         reason=Reason.RUNNING,
         detail=f"attempt {case.job.attempt} of {case.job.max_attempts} runs"
-        + (f" on {lease.worker}" if lease else ""),
+        + (f" on {lease.worker}; {_lease(lease.expires_at - case.now)}" if lease else ""),
         since=lease.acquired_at if lease else None,
         attempt=case.job.attempt,
         max_attempts=case.job.max_attempts,
@@ -208,27 +216,32 @@ def _no_orchestrator(case: Case) -> Iterator[Blocked]:
         )
 
 
-def _overdue(case: Case) -> Iterator[Blocked]:
-    decision = case.facts.decision
-    tries = decision.tries if decision else 0
-    since = ready_at(case.facts)
+def _not_run(case: Case) -> Iterator[Blocked]:
+    """Why its workflow does not go on."""
     if not case.orchestrators:
         yield from _no_orchestrator(case)
     elif case.is_failing:
         yield Blocked(
             reason=Reason.WORKFLOW_FAILING,
             detail="the job's workflow fails whenever it is run; the log of the workers says why",
-            since=since,
-            tries=tries,
+            since=ready_at(case.facts),
+            tries=case.facts.decision.tries if case.facts.decision else 0,
         )
-    elif case.waits_long:
-        yield Blocked(
-            reason=Reason.WORKERS_FULL,
-            detail=f"the workers that run the workflows do not keep up (queue `{ORCHESTRATION_QUEUE}`)",
-            since=since,
-            queue=ORCHESTRATION_QUEUE,
-            workers=len(case.orchestrators),
-        )
+
+
+def _overdue(case: Case) -> Iterator[Blocked]:
+    found = [*_not_run(case)]
+    if not found and case.waits_long:
+        found = [
+            Blocked(
+                reason=Reason.WORKERS_FULL,
+                detail=f"the workers that run the workflows do not keep up (queue `{ORCHESTRATION_QUEUE}`)",
+                since=ready_at(case.facts),
+                queue=ORCHESTRATION_QUEUE,
+                workers=len(case.orchestrators),
+            )
+        ]
+    yield from found
 
 
 def _paused(case: Case) -> Iterator[Blocked]:

@@ -9,6 +9,8 @@ from duetime.contracts.states import OPEN, State
 from duetime.contracts.why import Blocked, Reason, Suggestion
 
 _JOBS = 3
+#: What a worker must be told so that it runs these built-in kinds.
+_OPTIONS = {"command": " --allow-commands"}
 
 
 def suggestions(case: Case, blocked: list[Blocked], temporal: str) -> list[Suggestion]:
@@ -33,14 +35,16 @@ def _for(blocked: Blocked, case: Case, temporal: str) -> Iterator[Suggestion]:
         case Reason.JOB_PAUSED:
             yield _unpause(case, temporal)
         case Reason.NO_WORKER:
-            yield _start_worker(f"start a worker on queue `{queue}` that has a handler for {kind!r}", queue)
+            detail = f"start a worker on queue `{queue}` that has a handler for {kind!r}"
+            yield _start_worker(detail, queue, _OPTIONS.get(kind, ""))
         case Reason.NO_HANDLER:
             detail = f"start a worker on queue `{queue}` that has a handler for {kind!r}"
-            yield _start_worker(detail, queue, " --handlers my_app.handlers")
+            yield _start_worker(detail, queue, _OPTIONS.get(kind, " --handlers my_app.handlers"))
         case Reason.WORKERS_FULL if blocked.queue != queue:
             yield _orchestrate("start another worker that runs the workflows")
         case Reason.WORKERS_FULL:
-            yield _start_worker(f"start another worker on queue `{queue}`, or give one more slots", queue)
+            detail = f"start another worker on queue `{queue}`, or give one more slots"
+            yield _start_worker(detail, queue, _OPTIONS.get(kind, ""))
             if case.job.priority > 1:
                 yield _call("raise_priority", "let it go first", "PATCH", job, {"priority": 1})
         case Reason.RATE_LIMITED:

@@ -1,7 +1,7 @@
 """What the figures of a queue mean: one word, and a sentence for people. Pure functions."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from api.queues.lanes import Lane
@@ -11,6 +11,7 @@ from duetime.contracts.queues import Backlog, Health
 
 #: A job due a moment ago is on its way to its queue.
 ON_ITS_WAY = timedelta(seconds=5)
+_KINDS = 3
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,8 @@ class Standing:
     orchestrators: Sequence[Worker]
     now: datetime
     oldest_ready_at: datetime | None = None
+    #: Kinds that its workers have no handler for, and how many jobs of each they gave back.
+    unhandled: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def oldest_age(self) -> timedelta | None:
@@ -56,7 +59,8 @@ def health_of(at: Standing) -> Health:
         return Health.NO_ORCHESTRATOR
     if not at.workers:
         return Health.NO_WORKER
-    idle = Health.CONCURRENCY_LIMITED if at.jobs.limited else Health.OK
+    limited = Health.CONCURRENCY_LIMITED if at.jobs.limited else Health.OK
+    idle = Health.NO_HANDLER if at.unhandled else limited
     if not at.jobs.queued:
         return idle
     if at.lane.is_limiting and at.lane.rate is not None:
@@ -101,6 +105,8 @@ def _why(at: Standing) -> str:
             return f"{_workers(at)} busy{_until_drained(at)}"
         case Health.BEHIND:
             return f"{lane.arrivals:.1f} come to {name} every second, and {lane.starts:.1f} are started"
+        case Health.NO_HANDLER:
+            return _unhandled(at)
     if at.jobs.paused and not at.jobs.queued:
         return "paused one by one, through Temporal"
     return f"{_serving(at)}{_until_drained(at)}"
@@ -111,6 +117,8 @@ def _idle(at: Standing) -> str:
         return f"nothing waits; the queue is paused{_since(at.lane)}"
     if not at.workers:
         return f"nothing waits, and no worker polls queue `{at.lane.name}`"
+    if at.unhandled:
+        return _unhandled(at)
     if count := at.jobs.limited:
         waits = "1 job waits" if count == 1 else f"{count:,} jobs wait"
         return f"{waits} for a place under a concurrency limit; {_serving(at)}"
@@ -130,6 +138,12 @@ def _workers(at: Standing) -> str:
     if at.slots is None:
         return f"{who}, which {'does' if count == 1 else 'do'} not tell their slots, must be"
     return f"the only slot of {who} is" if at.slots == 1 else f"all {at.slots} slots of {who} are"
+
+
+def _unhandled(at: Standing) -> str:
+    count, kinds = sum(at.unhandled.values()), ", ".join(repr(kind) for kind in sorted(at.unhandled)[:_KINDS])
+    waits = "1 job waits" if count == 1 else f"{count:,} jobs wait"
+    return f"{waits} for a worker that has a handler for {kinds}; {_serving(at)}"
 
 
 def _serving(at: Standing) -> str:

@@ -1,5 +1,6 @@
 """From what was seen of queues to what is answered: pure functions."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Literal
@@ -8,6 +9,7 @@ from api.queues.board import Sight
 from api.queues.buckets import Bucket
 from api.queues.census import Resident
 from api.queues.lanes import Lane
+from api.queues.reasons import NO_HANDLER
 from api.queues.verdict import Standing, age, drains_in, health_of, sentence
 from api.queues.workers import Worker
 from duetime.contracts.concurrency import QueueConcurrency
@@ -39,7 +41,8 @@ KEYS: Mapping[By, Callable[[Resident], str | None]] = {
 def queue_views(sight: Sight, names: Iterable[str]) -> list[QueueView]:
     """These queues, whether or not anything is known of them."""
     counted, oldest = backlogs(sight, "queue"), sight.census.oldest(KEYS["queue"])
-    return [_queue(sight, _standing(name, sight, counted, oldest)) for name in names]
+    refused = unhandled(sight)
+    return [_queue(sight, _standing(name, sight, counted, oldest, refused.get(name, {}))) for name in names]
 
 
 def queue_list(sight: Sight) -> QueueList:
@@ -51,8 +54,23 @@ def queue_list(sight: Sight) -> QueueList:
     )
 
 
+def unhandled(sight: Sight) -> dict[str, Counter[str]]:
+    """By queue, the kinds of jobs that its workers gave back for want of a handler, which nobody brought since."""
+    found: dict[str, Counter[str]] = {}
+    for one, facts in sight.census.looked_at:
+        refused = facts.view is not None and facts.view.reason == NO_HANDLER
+        waits = one.bucket(sight.census.taken_at, sight.paused) in (Bucket.QUEUED, Bucket.RETRYING)
+        if refused and waits and one.kind not in sight.kinds.get(one.queue, []):
+            found.setdefault(one.queue, Counter())[one.kind] += 1
+    return found
+
+
 def _standing(
-    name: str, sight: Sight, counted: Mapping[str | None, Backlog], oldest: Mapping[str | None, datetime]
+    name: str,
+    sight: Sight,
+    counted: Mapping[str | None, Backlog],
+    oldest: Mapping[str | None, datetime],
+    refused: Mapping[str, int],
 ) -> Standing:
     lane, now, since = sight.lanes.get(name) or Lane(name), sight.census.taken_at, oldest.get(name)
     if not sight.census.is_exact and lane.backlog:
@@ -65,6 +83,7 @@ def _standing(
         orchestrators=sight.orchestrators,
         now=now,
         oldest_ready_at=since,
+        unhandled=refused,
     )
 
 

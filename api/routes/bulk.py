@@ -9,7 +9,7 @@ from api.bulk.plans import cancel_plan, redrive_plan
 from api.bulk.requests import BulkCancel, BulkRedrive
 from api.jobs.idempotency import key_of
 from api.problems import problem_responses
-from api.routes.jobs import idempotency_header
+from api.routes.submitting import idempotency_header
 from api.security.scopes import Scope, needs
 from api.strict import StrictRoute
 from duetime.contracts.operations import OperationView

@@ -2,18 +2,18 @@
 
 import re
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import APIRouter, Body, Depends, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Body, Depends, Path, Query, Request, Response
 from pydantic import BeforeValidator, WithJsonSchema
 
 from api.jobs.idempotency import key_of
 from api.jobs.manager import Jobs, jobs_of
 from api.problems import problem_responses
 from api.routes.examples import SUBMISSION_EXAMPLES
+from api.routes.submitting import idempotency_header, submission_responses, tell
 from api.security.scopes import Scope, needs
 from api.strict import StrictRoute
-from duetime.contracts import limits
 from duetime.contracts.duration import parse_duration
 from duetime.contracts.job import DURATION_SCHEMA
 from duetime.contracts.requests import CancelRequest, Patch, RedriveRequest, Submission
@@ -38,33 +38,7 @@ Wait = Annotated[
 ]
 
 
-def idempotency_header(made: str) -> Any:
-    """The header `Idempotency-Key` of a route that makes a `made`, for its OpenAPI entry."""
-    return Header(
-        alias="Idempotency-Key",
-        description=f"the same key and body are the same {made}",
-        json_schema_extra={
-            "minLength": 1,
-            "maxLength": limits.IDEMPOTENCY_KEY_LENGTH,
-            "pattern": "^[ -~]+$",
-        },
-    )
-
-
 LONGEST_WAIT = timedelta(seconds=60)
-
-
-def headers_told(**described: str) -> dict[str, Any]:
-    """OpenAPI entries for headers of an answer, `_` in their names standing for `-`."""
-    return {
-        name.replace("_", "-"): {"description": description, "schema": {"type": "string"}}
-        for name, description in described.items()
-    }
-
-
-_LOCATION = {"Location": "where the job is read"}
-_KEPT = {"Idempotency_Key_Kept": "with a key: how long it is remembered"}
-_REPLAYED = {"Idempotency_Replayed": "`true` when the key brought back a job that was there"}
 
 
 @router.post(
@@ -72,15 +46,7 @@ _REPLAYED = {"Idempotency_Replayed": "`true` when the key brought back a job tha
     status_code=201,
     summary="Submit a job",
     operation_id="submitJob",
-    responses={
-        200: {
-            "model": JobView,
-            "description": "The job that is there: the same key and body, or `on_conflict: return`",
-            "headers": headers_told(**_LOCATION, **_KEPT, **_REPLAYED),
-        },
-        201: {"description": "Accepted: the job is durable", "headers": headers_told(**_LOCATION, **_KEPT)},
-        **problem_responses(409),
-    },
+    responses=submission_responses("job", JobView),
 )
 @needs(Scope.SUBMIT)
 async def submit(
@@ -91,14 +57,9 @@ async def submit(
     idempotency_key: Annotated[str | None, idempotency_header("job")] = None,
 ) -> JobView:
     key = key_of(request)
-    submitted = await jobs.submitter.submit(submission, key, await request.json() if key else None)
-    response.status_code = 201 if submitted.created else 200
-    response.headers["Location"] = submitted.job.links.self
-    if key is not None:
-        response.headers["Idempotency-Key-Kept"] = jobs.key_lifetime
-    if submitted.replayed:
-        response.headers["Idempotency-Replayed"] = "true"
-    return submitted.job
+    accepted = await jobs.submitter.submit(submission, key, await request.json() if key else None)
+    tell(response, accepted, accepted.view.links.self, jobs.key_lifetime if key is not None else None)
+    return accepted.view
 
 
 @router.get(

@@ -39,7 +39,7 @@ class CountQuery(JobFilter):
 def _only(known: type[JobFilter]) -> Any:
     """Refuses parameters that `known` does not name: a filter with a typing error would hold too much."""
 
-    def check(request: Request) -> None:
+    async def check(request: Request) -> None:
         refuse_unknown(request, known)
 
     return Depends(check)

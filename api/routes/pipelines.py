@@ -15,7 +15,7 @@ from api.pipelines.manager import Pipelines, pipelines_of
 from api.problems import problem_responses
 from api.routes.batch import BatchRoute
 from api.routes.events import EventStream
-from api.routes.jobs import LONGEST_WAIT, Wait, headers_told, idempotency_header
+from api.routes.jobs import LONGEST_WAIT, Wait
 from api.routes.pipeline_examples import (
     GRAPH_EXAMPLE,
     PICTURE_EXAMPLE,
@@ -23,6 +23,7 @@ from api.routes.pipeline_examples import (
     PIPELINE_EXAMPLES,
     PIPELINE_PAGE_EXAMPLE,
 )
+from api.routes.submitting import idempotency_header, submission_responses, tell
 from api.security.caller import WhoCalls
 from api.security.gate import Charge
 from api.security.scopes import Scope, needs
@@ -36,10 +37,6 @@ router = APIRouter(prefix="/v1/pipelines", tags=["pipelines"], route_class=Batch
 Manager = Annotated[Pipelines, Depends(pipelines_of)]
 Id = Annotated[str, Path(description="the pipeline's id", max_length=250)]
 
-_LOCATION = {"Location": "where the pipeline is read"}
-_KEPT = {"Idempotency_Key_Kept": "with a key: how long it is remembered"}
-_REPLAYED = {"Idempotency_Replayed": "`true` when the key brought back a pipeline that was there"}
-
 
 @router.post(
     "",
@@ -48,18 +45,7 @@ _REPLAYED = {"Idempotency_Replayed": "`true` when the key brought back a pipelin
     operation_id="submitPipeline",
     description="The jobs are checked all together before any of them starts: their order, what they take from each "
     "other's results, and each against its kind. The pipeline is durable when it is answered.",
-    responses={
-        200: {
-            "model": PipelineView,
-            "description": "The pipeline that is there: the same key and body, or `on_conflict: return`",
-            "headers": headers_told(**_LOCATION, **_KEPT, **_REPLAYED),
-        },
-        201: {
-            "description": "Accepted: the pipeline is durable",
-            "headers": headers_told(**_LOCATION, **_KEPT),
-        },
-        **problem_responses(409),
-    },
+    responses=submission_responses("pipeline", PipelineView),
 )
 @needs(Scope.SUBMIT)
 async def submit(
@@ -72,17 +58,12 @@ async def submit(
 ) -> PipelineView:
     key = key_of(request)
     charge(len(submission.jobs) - 1)
-    submitted = await pipelines.submitter.submit(submission, key, await request.json() if key else None)
-    response.status_code = 201 if submitted.created else 200
-    response.headers["Location"] = submitted.pipeline.links.self
-    if key is not None:
-        response.headers["Idempotency-Key-Kept"] = pipelines.key_lifetime
-    if submitted.replayed:
-        response.headers["Idempotency-Replayed"] = "true"
-    return submitted.pipeline
+    accepted = await pipelines.submitter.submit(submission, key, await request.json() if key else None)
+    tell(response, accepted, accepted.view.links.self, pipelines.key_lifetime if key is not None else None)
+    return accepted.view
 
 
-def _only(request: Request) -> None:
+async def _only(request: Request) -> None:
     refuse_unknown(request, PipelineQuery)
 
 

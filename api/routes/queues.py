@@ -26,7 +26,7 @@ router = APIRouter(prefix="/v1/queues", tags=["queues"], route_class=StrictRoute
 Manager = Annotated[Queues, Depends(queues_of)]
 
 
-def _allowed(name: Annotated[Queue, Path(description="the queue's name")], caller: WhoCalls) -> str:
+async def _allowed(name: Annotated[Queue, Path(description="the queue's name")], caller: WhoCalls) -> str:
     """The name of a queue that the caller may see whole."""
     if caller.kinds is not None or (caller.queues is not None and name not in caller.queues):
         detail = (

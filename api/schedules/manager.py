@@ -50,7 +50,7 @@ class Schedules:
         return replace(self, reader=reader, commander=commander, operator=operator)
 
 
-def schedules_of(request: Request, caller: WhoCalls) -> Schedules:
+async def schedules_of(request: Request, caller: WhoCalls) -> Schedules:
     """The manager of the app that serves this request, as its caller sees it."""
     found = request.app.state.schedules
     assert isinstance(found, Schedules)

@@ -62,7 +62,7 @@ class Caller:
 ANYBODY = Caller("anybody", frozenset(Scope))
 
 
-def caller_of(request: Request) -> Caller:
+async def caller_of(request: Request) -> Caller:
     """The caller whom the route's gate let in."""
     found = request.state.caller
     assert isinstance(found, Caller)

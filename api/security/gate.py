@@ -65,7 +65,7 @@ def check(demand: Demand, caller: Caller, headers: Mapping[str, str] | None = No
         raise _refused(detail, headers)
 
 
-def charge_of(request: Request, caller: WhoCalls) -> Callable[[int], None]:
+async def charge_of(request: Request, caller: WhoCalls) -> Callable[[int], None]:
     """For routes that do many things in one call: `charge(n)` counts `n` calls more against the caller's rate."""
     gate = request.app.state.gate
     assert isinstance(gate, Gate)

@@ -1,7 +1,6 @@
 """Commands that look after the service: `doctor`, `queues`, `backlog`, `why`."""
 
-import json
-import shlex
+import getpass
 from collections.abc import Iterable
 from typing import Annotated, Literal
 
@@ -12,10 +11,10 @@ from rich.text import Text
 from duetime.cli.context import As, JobIdArgument, Output, client_of, write_json
 from duetime.cli.exits import Exit
 from duetime.cli.show import console, state_text
+from duetime.cli.suggested import as_command
 from duetime.cli.text import ago, safe
 from duetime.contracts.duration import format_duration
 from duetime.contracts.queues import Backlog, QueueView
-from duetime.contracts.why import Suggestion
 from duetime.doctor.findings import Severity
 
 _Text = str | None
@@ -25,7 +24,7 @@ _PLACES = ("scheduled", "waiting", "overdue", "limited", "queued", "paused", "ru
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The queue.", show_default=False)]
 Reason = Annotated[str, typer.Option(metavar="TEXT", help="For those who find it so.", show_default=False)]
-By = Annotated[_Text, typer.Option(metavar="NAME", help="Who says so.")]
+By = Annotated[_Text, typer.Option(metavar="NAME", help="Who says so; your login name if not said.")]
 
 queues = typer.Typer(
     help="Queues: what waits, who serves it; pause, resume, rate, concurrency.", no_args_is_help=True
@@ -92,18 +91,17 @@ def why(context: typer.Context, job_id: JobIdArgument, output: As = Output.TABLE
         out.print(Text(f"  changes by itself {ago(view.next_change_at)}", "dim"))
     for suggestion in view.suggestions:
         out.print(Text(f"  try: {safe(suggestion.detail)}"))
-        if call := _call(suggestion):
+        if call := as_command(suggestion):
             out.print(Text(f"       {safe(call)}", "dim"))
     return Exit.OK
 
 
-def _call(suggestion: Suggestion) -> str:
-    if suggestion.command is not None:
-        return suggestion.command
-    if suggestion.method is None or suggestion.path is None:
-        return ""
-    body = f" {shlex.quote(json.dumps(suggestion.body))}" if suggestion.body is not None else ""
-    return f"{suggestion.method} {suggestion.path}{body}"
+def _who(by: str | None) -> str | None:
+    """Who says so: whoever is logged in, unless told otherwise."""
+    try:
+        return by or getpass.getuser()
+    except (KeyError, OSError):  # a container without a name for its user
+        return None
 
 
 @queues.command("list")
@@ -138,14 +136,14 @@ def pause_queue(
 ) -> int:
     """Hand out nothing of a queue; what runs goes on."""
     with client_of(context) as client:
-        return _tell(client.pause_queue(name, reason=reason, by=by), output)
+        return _tell(client.pause_queue(name, reason=reason, by=_who(by)), output)
 
 
 @queues.command("resume")
 def resume_queue(context: typer.Context, name: NameArgument, by: By = None, output: As = Output.TABLE) -> int:
     """Hand out work of a queue again."""
     with client_of(context) as client:
-        return _tell(client.resume_queue(name, by=by), output)
+        return _tell(client.resume_queue(name, by=_who(by)), output)
 
 
 @queues.command("rate")
@@ -163,7 +161,7 @@ def rate_queue(
     except ValueError:
         raise typer.BadParameter(f"{per_second!r} is no number, nor none", param_hint="NUMBER|none") from None
     with client_of(context) as client:
-        return _tell(client.set_queue_rate(name, wanted, reason=reason, by=by), output)
+        return _tell(client.set_queue_rate(name, wanted, reason=reason, by=_who(by)), output)
 
 
 @queues.command("concurrency")
@@ -182,7 +180,7 @@ def limit_queue(
     if wanted is not None and reason is None:
         raise typer.BadParameter("say why, for those who find it so", param_hint="--reason")
     with client_of(context) as client:
-        return _tell(client.set_queue_concurrency(name, wanted, reason=reason or "", by=by), output)
+        return _tell(client.set_queue_concurrency(name, wanted, reason=reason or "", by=_who(by)), output)
 
 
 def _tell(queue: QueueView, output: Output) -> int:

@@ -29,6 +29,8 @@ class Health(StrEnum):
     WORKERS_FULL = "workers_full"
     #: Jobs wait, and come faster than they are started.
     BEHIND = "behind"
+    #: Jobs wait for a worker that has a handler for their kind.
+    NO_HANDLER = "no_handler"
     #: Jobs wait for a place under the queue's concurrency limit or their own.
     CONCURRENCY_LIMITED = "concurrency_limited"
     OK = "ok"
@@ -221,10 +223,25 @@ class ResumeRequest(Contract):
     by: Who | None = None
 
 
+def _more_than_none(rate: float) -> float:
+    if rate <= 0:
+        raise ValueError("must be greater than 0; to hand out nothing, pause the queue")
+    return rate
+
+
 class RateRequest(Contract):
     """How many starts a second the queue allows; null takes the limit away."""
 
-    per_second: Annotated[float, Field(strict=True, gt=0, le=HIGHEST_RATE, allow_inf_nan=False)] | None
+    per_second: (
+        Annotated[
+            float,
+            Field(
+                strict=True, le=HIGHEST_RATE, allow_inf_nan=False, json_schema_extra={"exclusiveMinimum": 0}
+            ),
+            AfterValidator(_more_than_none),
+        ]
+        | None
+    )
     reason: Reason
     by: Who | None = None
 

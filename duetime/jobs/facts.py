@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -163,6 +163,15 @@ async def glance(client: Client, job_id: str, run_id: str) -> Facts:
     return await _read(client, described, None, None)
 
 
+async def with_input(client: Client, facts: Facts) -> Facts:
+    """The facts of a glance, and what the job was started with: one more call, for when its state hangs on that."""
+    execution = WorkflowExecution(workflow_id=facts.id, run_id=facts.run_id)
+    given = await _given(client, await history_event(client, execution))
+    return replace(
+        facts, spec=given.spec, carry=given.carry, raw_input=given.raw, first_run_id=given.first_run_id
+    )
+
+
 async def _nothing() -> None:
     return None
 
@@ -199,8 +208,7 @@ async def _read(
     memo = {name: await decode(client, payload) for name, payload in info.memo.fields.items()}
     closed = info.HasField("close_time")  # The server goes on to list the activities of a closed one.
     pending = [found for found in described.pending_activities if found.activity_id.isdigit() and not closed]
-    inputs = list(first.workflow_execution_started_event_attributes.input.payloads) if first else []
-    value = await decode(client, inputs[0]) if inputs else None
+    given = await _given(client, first)
     ending, error = await _ending(client, last)
     indexed = {
         name: await decode(client, info.search_attributes.indexed_fields[name])
@@ -215,10 +223,9 @@ async def _read(
         started_at=instant(info.start_time),
         execution_at=instant(info.execution_time),
         closed_at=when(info, "close_time"),
-        spec=_lenient(JobSpec, value),
-        carry=(_lenient(Carry, await decode(client, inputs[1])) if len(inputs) > 1 else None)
-        or Carry.fresh(),
-        raw_input=value,
+        spec=given.spec,
+        carry=given.carry,
+        raw_input=given.raw,
         view=_lenient(View, memo.get(VIEW)),
         key_hashes=key_hashes(memo.get(IDEMPOTENCY)),
         outcome=indexed.get(attributes.OUTCOME.name),
@@ -231,13 +238,31 @@ async def _read(
         ),
         decision=_decision(described),
         events=info.history_length,
-        first_run_id=first.workflow_execution_started_event_attributes.first_execution_run_id
-        if first
-        else "",
+        first_run_id=given.first_run_id,
         dispatched=await _dispatched(client, pending[0]) if pending else None,
         ending=ending,
         error=error,
     )
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What a run was started with."""
+
+    spec: JobSpec | None = None
+    raw: Any = None
+    carry: Carry = field(default_factory=Carry.fresh)
+    first_run_id: str = ""
+
+
+async def _given(client: Client, first: HistoryEvent | None) -> _Given:
+    if first is None:
+        return _Given()
+    started = first.workflow_execution_started_event_attributes
+    values = [await decode(client, payload) for payload in started.input.payloads[:2]]
+    raw = values[0] if values else None
+    carry = _lenient(Carry, values[1]) if len(values) > 1 else None
+    return _Given(_lenient(JobSpec, raw), raw, carry or Carry.fresh(), started.first_execution_run_id)
 
 
 def _lenient(model: type[Model], value: Any) -> Model | None:

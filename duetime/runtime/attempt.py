@@ -45,6 +45,8 @@ log = logging.getLogger("duetime.attempt")
 
 #: Seconds a handler that lost its lease, its time or its worker may take to clean up.
 CLEAN_UP = 5.0
+#: The server keeps its times to about a second.
+_EARLY = timedelta(seconds=1)
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,9 @@ class AttemptRun:
             started_at=info.started_time,
             dispatch=info.activity_id,
         )
+        #: How long before its time the server handed it out. After a crash it hands out again what it had just handed
+        #: out before, although that has failed and its retry is due much later. Both times are the server's.
+        self.early_by = (info.current_attempt_scheduled_time or info.started_time) - info.started_time
         self.age = (datetime.now(UTC) - info.started_time).total_seconds()
         self.calls = AttemptCalls(tools.client, info.task_token)
         self.execution: Execution | None = None
@@ -181,6 +186,9 @@ class AttemptRun:
         """
         if self._needs_asking() and await self._is_stale():
             raise asyncio.CancelledError
+        if self.early_by > _EARLY:
+            log.warning("job %s was handed out %s before its time", self.assignment.id, self.early_by)
+            raise self.verdict.too_early(self.early_by)
         self.meter.began()
         try:
             # As JSON, which strict models read dates and the like from.
@@ -220,8 +228,7 @@ class AttemptRun:
             self.execution = self._start(argument)
         except Exception as error:  # no thread to be had
             return Raised(error)
-        keeping = self.tools.keeper.run(self.lease.keep())
-        keeping.add_done_callback(self._mind_keeping)
+        keeping = self.tools.keeper.run_later(self.lease.first_sign_in, self._keep)
         try:
             return await self._watch(self.execution)
         finally:
@@ -239,9 +246,11 @@ class AttemptRun:
             return LoopExecution(function(*arguments))
         return ThreadExecution(lambda: function(*arguments), f"duetime {self.assignment.id}")
 
-    def _mind_keeping(self, keeping: "asyncio.Future[None]") -> None:
-        if not keeping.cancelled() and (fault := keeping.exception()) is not None:
-            log.error("the lease of job %s cannot be kept", self.assignment.id, exc_info=fault)
+    async def _keep(self) -> None:
+        try:
+            await self.lease.keep()
+        except Exception:
+            log.exception("the lease of job %s cannot be kept", self.assignment.id)
             self.lease.stop(Stop.LOST)
 
     def _heed_the_sdk(self) -> None:

@@ -5,11 +5,43 @@ of the worker outlive that, results that are ready go out, and somebody is there
 """
 
 import asyncio
+import contextlib
+import math
 import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+from duetime.runtime import clock
+
 Result = TypeVar("Result")
+
+
+class Later:
+    """Work that a keeper begins at `at`, in seconds of `runtime.clock`, unless it is cancelled before."""
+
+    def __init__(self, at: float, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self.at, self._work = at, work
+        self._lock = threading.Lock()
+        self._cancelled = False
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def over(self) -> bool:
+        return self._cancelled
+
+    def begin(self) -> None:
+        """On the keeper's loop."""
+        with self._lock:
+            if not self._cancelled:
+                self._task = asyncio.ensure_future(self._work())
+
+    def cancel(self) -> None:
+        """From any thread; of what has begun too."""
+        with self._lock:
+            self._cancelled = True
+            task = self._task
+        if task is not None and not task.done():
+            task.get_loop().call_soon_threadsafe(task.cancel)
 
 
 class Keeper:
@@ -18,6 +50,11 @@ class Keeper:
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+        self._later: list[Later] = []
+        #: When it looks at `_later` the next time.
+        self._looks_at = math.inf
+        self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
         loop = self._loop = asyncio.new_event_loop()
@@ -44,6 +81,34 @@ class Keeper:
         if self._loop is None:
             return asyncio.ensure_future(work)
         return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+    def run_later(self, seconds: float, work: Callable[[], Coroutine[Any, Any, None]]) -> Later:
+        """`work`, begun in so many seconds. Most of it is cancelled before, and costs the keeper's thread nothing: a
+        worker of many short attempts would wake it twice for each."""
+        later = Later(clock.now() + seconds, work)
+        with self._lock:
+            self._later.append(later)
+            looks = later.at >= self._looks_at
+            self._looks_at = min(self._looks_at, later.at)
+        if not looks:
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                self.loop.call_soon_threadsafe(self._look)
+        return later
+
+    def _look(self) -> None:
+        """Begins what is due, and comes again for the rest."""
+        now = clock.now()
+        with self._lock:
+            waiting = [later for later in self._later if not later.over]
+            due = [later for later in waiting if later.at <= now]
+            self._later = [later for later in waiting if later.at > now]
+            self._looks_at = min((later.at for later in self._later), default=math.inf)
+            if self._timer is not None:
+                self._timer.cancel()
+            if self._later:
+                self._timer = asyncio.get_running_loop().call_later(self._looks_at - now, self._look)
+        for later in due:
+            later.begin()
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Calls `function` there soon."""

@@ -106,9 +106,13 @@ class Lease:
             self.stop_reason = reason
         self.on_stop()
 
+    @property
+    def first_sign_in(self) -> float:
+        """When `keep` is to begin."""
+        return min(ACKNOWLEDGE_AFTER, self._interval)
+
     async def keep(self) -> None:
-        """Renews until retired, lost or cancelled."""
-        await asyncio.sleep(min(ACKNOWLEDGE_AFTER, self._interval))
+        """Renews, first at once, until retired, lost or cancelled."""
         self._touched = True
         while self.stop_reason is not Stop.LOST and not self._retired:
             if self._touched or not self._manual:

@@ -87,6 +87,14 @@ class Verdict:
                 raise self._hand_back(AttemptOutcome.INTERRUPTED)
         raise self._verdict(error)
 
+    def too_early(self, wait: timedelta) -> ApplicationError:
+        """Given back before the handler began, to be handed out again when it is time."""
+        if self._is_servers_last:
+            return self._hand_back(AttemptOutcome.INTERRUPTED, delay=wait.total_seconds())
+        self._close(AttemptOutcome.INTERRUPTED)
+        self.last_words = self._lease.sign()
+        return ApplicationError("handed out before its time", type="TooEarly", next_retry_delay=wait)
+
     def _verdict(self, error: BaseException) -> ApplicationError:
         match error:
             case Snooze():

@@ -7,6 +7,7 @@ from typing import Any
 import httpx2
 
 from tests.api.stage import PATIENCE
+from tests.support.waiting import gap
 
 Answer = httpx2.Response
 JobJson = dict[str, Any]
@@ -48,11 +49,12 @@ class Caller:
         """The job once it is in a state, or once `fact` holds of it."""
         holds = fact if callable(fact) else lambda job: job["state"] == fact
         job: JobJson = {}
+        since = asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout(PATIENCE):
                 while not holds(job := await self.get(job_id)):
                     assert job["state"] not in FINAL, f"it ended before {fact}: {job}"
-                    await asyncio.sleep(0.03)
+                    await asyncio.sleep(gap(asyncio.get_running_loop().time() - since))
         except TimeoutError:
             raise AssertionError(f"never {fact}: {job}") from None
         return job

@@ -15,9 +15,9 @@ from tests.api.conftest import REAL_PATIENCE, calling, settings
 from tests.api.stage import HANDLERS, Stage
 from workflows.worker import orchestrator
 
-JOBS = 200
+JOBS = 120
 #: How many are accepted before the server dies.
-ENOUGH = 60
+ENOUGH = 40
 
 
 async def test_kill_9_under_load_loses_nothing(

@@ -51,7 +51,7 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("worker", "short_waits")
 async def test_made_up_requests(address: str, tmp_path: Path) -> None:
-    await make_up(address, tmp_path, "examples,fuzzing", examples=4)
+    await make_up(address, tmp_path, "examples,fuzzing", examples=2)
 
 
 @pytest.mark.faults

@@ -8,7 +8,7 @@ from duetime.connection import connect
 from duetime.contracts.bulk import STANDING, Standing
 from duetime.engine import EmbeddedEngine, EngineConfig
 from tests.replay.bulk_scenarios import begin
-from tests.replay.scenarios import Stage
+from tests.replay.stage import Stage
 from tests.support.waiting import eventually
 from workflows.worker import orchestrator
 

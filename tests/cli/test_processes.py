@@ -15,6 +15,7 @@ from temporalio.client import Client as TemporalClient
 
 from duetime import Client, State
 from duetime.contracts.queues import WorkerView
+from tests.cli.conftest import Cli
 from tests.client.flaky import Flaky, Reply, Silence
 from tests.client.test_repeating import JOB
 from tests.support.waiting import eventually
@@ -128,7 +129,6 @@ async def is_in(http: Client, job_id: str, state: State) -> bool:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("worker", "no.such.module"), "MODULE: there is no module 'no'"),
         (("worker", "json"), "MODULE: the module json has no @handler function"),
         (("worker", "tests.cli.handlers", "--grace", "soon"), "--grace: not a duration"),
         (("worker", "tests.cli.handlers", "--queues", ","), "--queues: name one at least"),
@@ -138,10 +138,22 @@ async def is_in(http: Client, job_id: str, state: State) -> bool:
         (("worker",), "MODULE"),
     ],
 )
-async def test_a_worker_that_cannot_be_says_why(arguments: tuple[str, ...], says: str) -> None:
-    code, out, err = await call(*arguments)
+def test_a_worker_that_cannot_be_says_why(
+    arguments: tuple[str, ...], says: str, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of this needs a process of its own."""
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    for name in [name for name in os.environ if name.startswith("DUETIME_")]:
+        monkeypatch.delenv(name)
+    said = cli(*arguments)
+    assert (said.code, said.out) == (2, "")
+    assert says in said.err
+
+
+async def test_a_worker_without_its_module_is_a_process_that_ends() -> None:
+    code, out, err = await call("worker", "no.such.module")
     assert (code, out) == (2, "")
-    assert says in err
+    assert "MODULE: there is no module 'no'" in err
 
 
 async def test_a_worker_without_a_server_waits_for_it_and_can_be_stopped() -> None:

@@ -1,6 +1,7 @@
 """Commands on many jobs and on the service, against the real API."""
 
 import asyncio
+import getpass
 from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
@@ -108,6 +109,7 @@ async def test_many_are_cancelled_and_a_dry_run_is_stopped(real: Cli, queue: str
         (["cancel", "--state", "failed"], "--state: failed: only open jobs"),
         (["retry", "--failed", "--rate", "0"], "--rate: "),
         (["queues", "rate", "q", "fast", "--reason", "x"], "is no number, nor none"),
+        (["queues", "rate", "q", "0", "--reason", "x"], "to hand out nothing, pause the queue"),
         (["queues", "concurrency", "q", "0", "--reason", "x"], "is no number from 1, nor none"),
         (["queues", "concurrency", "q", "3"], "--reason"),
         (["operations", "get", "nothing"], "no operation has the id 'nothing'"),
@@ -125,7 +127,7 @@ async def test_a_queue_is_paused_resumed_and_bounded(real: Cli, queue: str) -> N
     assert paused.code == Exit.OK and paused.lines[0] == f"{queue} paused"
     assert "the mail server moves (by alice" in paused.out
     why = await real("why", f"{queue}-1")
-    assert "queue_paused: queue" in why.out and f"POST /v1/queues/{queue}:resume" in why.out
+    assert "queue_paused: queue" in why.out and f"duetime queues resume {queue}" in why.out
     assert (await real("why", f"{queue}-1", "-o", "json")).json["state"] == "queued"
     resumed = await real("queues", "resume", queue, "-o", "json")
     assert resumed.json["pause"] is None
@@ -138,6 +140,8 @@ async def test_a_queue_is_paused_resumed_and_bounded(real: Cli, queue: str) -> N
     assert free.json["rate"] is None
     await real("queues", "concurrency", queue, "3", "--reason", "it takes no more", "--by", "alice")
     assert "3: it takes no more (by alice" in (await real("queues", "get", queue)).out
+    me = await real("queues", "pause", queue, "--reason", "lunch", "-o", "json")
+    assert me.json["pause"]["by"] == getpass.getuser()
     lifted = await real("queues", "concurrency", queue, "none", "-o", "json")
     assert lifted.json["concurrency"] is None
 

@@ -54,8 +54,11 @@ def test_the_engine(duetime_engine, duetime_service):
 def test_a_suite_of_another_project_passes(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(SUITE)
     clean = {name: value for name, value in os.environ.items() if not name.startswith("DUETIME_")}
+    without = [
+        f"-pno:{plugin}" for plugin in ("cacheprovider", "asyncio", "schemathesis", "hypothesispytest")
+    ]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:asyncio", "-W", "error"],
+        [sys.executable, "-m", "pytest", "-q", *without, "-W", "error"],
         cwd=tmp_path,
         env=clean | {"PYTHONPATH": str(ROOT)},
         capture_output=True,

@@ -20,7 +20,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 UNTIL = datetime(2030, 12, 31, tzinfo=UTC)
 #: A rule of more fires than this is compared around the changes of the clock only.
 MANY = 1_500
-EXAMPLES = int(os.environ.get("DUETIME_CRON_EXAMPLES", "60"))
+EXAMPLES = int(os.environ.get("DUETIME_CRON_EXAMPLES", "40"))
 
 Span = tuple[int, int]
 

@@ -17,7 +17,7 @@ from duetime.cron import Cron, CronError, Rule, load_zone, read_rule
 from duetime.cron.fires import instants
 from tests.cron.strategies import ZONES, five_fields, six_fields
 
-EXAMPLES = int(os.environ.get("DUETIME_CRON_EXAMPLES", "60"))
+EXAMPLES = int(os.environ.get("DUETIME_CRON_EXAMPLES", "40"))
 moments = st.datetimes(datetime(2026, 1, 1), datetime(2031, 1, 1))
 
 #: The last Friday is `5L` here and in Quartz, and `L5` there.

@@ -13,7 +13,7 @@ from duetime.cron.fires import instants
 from duetime.cron.rule import Rule
 from tests.cron.strategies import ZONES, five_fields, rules
 
-EXAMPLES = int(os.environ.get("DUETIME_CRON_EXAMPLES", "60"))
+EXAMPLES = int(os.environ.get("DUETIME_CRON_EXAMPLES", "40"))
 moments = st.datetimes(datetime(2012, 1, 1), datetime(2036, 1, 1), timezones=st.just(UTC))
 
 #: cronsim goes wrong for lines with stars where clocks change by half an hour, at midnight, or not on the hour.

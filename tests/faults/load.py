@@ -7,6 +7,8 @@ from typing import Any
 
 import httpx2
 
+from duetime.runtime import clock
+from tests.faults.books import Books, Entry
 from tests.faults.checker import Accepted
 from tests.faults.journal import Journal
 from tests.faults.world import LEASE, QUEUE, World
@@ -29,6 +31,8 @@ class Load:
     enough: asyncio.Event = field(default_factory=asyncio.Event)
     accepted: list[Accepted] = field(default_factory=list)
     submitted: set[str] = field(default_factory=set)
+    #: Where each job is taken down as well.
+    books: Books = field(default_factory=Books)
     #: Calls that were repeated because nobody knew what had become of them.
     repeated: int = 0
 
@@ -53,9 +57,13 @@ class Load:
             "lease": f"{LEASE}s",
             "timeout": "60s",
             "retry": _RETRY,
+            # Some are told apart in the backlog, the others share a few keys.
+            "fairness_key": job_id if number % 3 == 0 else f"tenant-{number % 7}",
         }
         headers = {"Idempotency-Key": f"key-{job_id}"} if choice.random() < 0.5 else {}
         self.submitted.add(job_id)
+        entry = Entry(job_id, kind, str(body["fairness_key"]), QUEUE, clock.now())
+        self.books.entries[job_id] = entry
         tries = 0
         while True:
             api = (number + tries) % len(self.world.apis)
@@ -63,6 +71,7 @@ class Load:
                 break
             tries += 1
             await asyncio.sleep(0.2)
+        entry.accepted = clock.now()
         self.repeated += tries
         await asyncio.to_thread(journal.write, "accepted", job=job_id, kind=kind)
         self.accepted.append(accepted)

@@ -66,11 +66,15 @@ def _spans(fault: Fault, evidence: Evidence) -> list[float]:
     return spans
 
 
+def _said(value: Any) -> str:
+    return str(value) if isinstance(value, str) else f"{value:,}"
+
+
 def as_text(document: dict[str, Any]) -> str:
     """The report as tables of Markdown."""
     lines = [f"seed {document['seed']}, {document['seconds']} s", "", "| | |", "| --- | --- |"]
-    for part in ("jobs", "attempts", "effects"):
-        lines += [f"| {part}: {name} | {value:,} |" for name, value in document[part].items()]
+    for part in ("jobs", "attempts", "effects", "backlog"):
+        lines += [f"| {part}: {name} | {_said(value)} |" for name, value in document.get(part, {}).items()]
     lines += [
         "",
         "| fault | times | jobs hit | median recovery | longest |",

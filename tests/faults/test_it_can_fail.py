@@ -5,8 +5,11 @@ from pathlib import Path
 import pytest
 
 from duetime.runtime import clock
+from tests.faults.auditing import BYS, Auditor
+from tests.faults.books import audit
 from tests.faults.checker import Accepted, Silence, Violation, judge
 from tests.faults.collecting import collect
+from tests.faults.load import Load
 from tests.faults.world import World, world
 from tests.support.postgres import PostgresServer
 from tests.support.waiting import eventually
@@ -56,6 +59,37 @@ async def test_no_fence(postgres_server: PostgresServer, tmp_path: Path, mistake
         silence = await sleep_through(scene, job_id)
         found = judge(await collect(scene, [Accepted(job_id, "fault.zombie", ledger)], silences=[silence]))
     assert promises(found) == ({"stale writes are refused"} if mistake else set())
+
+
+@pytest.mark.parametrize(
+    ("mistake", "promise"),
+    [
+        ("", None),
+        ("backlog-forgets", "nobody is missing from the backlog"),
+        ("backlog-misplaces", "each job is in its place"),
+        ("backlog-rest", "the backlog adds up"),
+        ("backlog-stale", "nobody else is in the backlog"),
+    ],
+)
+async def test_a_backlog_that_is_told_wrong(
+    postgres_server: PostgresServer, tmp_path: Path, mistake: str, promise: str | None
+) -> None:
+    """By one API instance; the other one is honest."""
+    async with world(tmp_path, postgres_server, workers=1, apis=2, break_it=mistake) as scene:
+        auditor = Auditor(scene)
+        await auditor.park()
+        load = Load(scene, seed=1, jobs=4, rate=20, books=auditor.books)
+        load.enough.set()
+        await load.run()
+        for number in range(6):
+            await auditor.look(BYS[number % 3], api=1)
+        for job in load.accepted:
+            await scene.final(job.id)
+        await auditor.rest(patience=1 if mistake else 30)
+        evidence = await collect(scene, load.accepted, submitted=load.submitted)
+        auditor.books.close(evidence)
+        found = audit(auditor.books, evidence)
+    assert (promise in promises(found)) if promise else found == []
 
 
 async def sleep_through(scene: World, job_id: str) -> Silence:

@@ -4,6 +4,7 @@ The long version is `make faults`. It prints its seed; `DUETIME_FAULT_SEED` repe
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import random
@@ -16,6 +17,8 @@ from pathlib import Path
 import pytest
 
 from duetime.runtime import clock
+from tests.faults.auditing import Auditor
+from tests.faults.books import audit, summary
 from tests.faults.checker import judge
 from tests.faults.collecting import collect
 from tests.faults.injection import FAULTS, Scene, attack
@@ -74,19 +77,29 @@ async def storm(
     # A database server of its own: it is going to crash.
     with running_postgres() as postgres:
         async with world(folder, postgres, workers=workers, apis=2, sheltered=False) as made:
-            load, scene = Load(made, seed, jobs, rate), Scene(made, random.Random(seed))
-            loading = asyncio.ensure_future(load.run())
+            auditor = Auditor(made)
+            parked = await auditor.park()
+            load = Load(made, seed, jobs, rate, books=auditor.books)
+            scene = Scene(made, random.Random(seed))
+            loading, reading = asyncio.ensure_future(load.run()), asyncio.ensure_future(auditor.run())
             try:
                 await attack(scene, kinds, pause)
                 load.enough.set()
                 await loading
+                await drained(made, load)
             finally:
                 loading.cancel()
-            await drained(made, load)
-            evidence = await collect(made, load.accepted, submitted=load.submitted, silences=scene.silences)
-            violations = judge(evidence)
+                reading.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await reading
+            await auditor.rest()
+            submitted = load.submitted | set(parked)
+            evidence = await collect(made, load.accepted, submitted=submitted, silences=scene.silences)
+            auditor.books.close(evidence)
+            violations = [*judge(evidence), *audit(auditor.books, evidence)]
             document = report(load, scene.faults, evidence, violations, time.monotonic() - begun)
             ids = [job.id for job in load.accepted]
+            document["backlog"] = summary(auditor.books)
             document["replay"] = await replay_all(made, ids, folder / "histories", replayed)
     print(as_text(document))
     if kept:
@@ -94,6 +107,7 @@ async def storm(
     assert violations == []
     assert document["replay"]["failures"] == []
     assert len(load.accepted) == len(load.submitted) >= jobs
+    assert len(auditor.books.readings) >= 10
     assert Counter(fault.kind for fault in scene.faults) == Counter(kinds)
 
 

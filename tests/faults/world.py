@@ -240,7 +240,11 @@ def _environment(folder: Path, ledgers: dict[str, str], break_it: str) -> dict[s
 def _api(env: dict[str, str], address: str, number: int) -> Api:
     port = free_port()
     own = {"DUETIME_TEMPORAL_ADDRESS": address, "DUETIME_API_PORT": str(port), "DUETIME_LOG_LEVEL": "warning"}
-    module = "tests.faults.hasty_api" if env["FAULTS_BREAK"] == "durability" else "api"
+    module, mistake = "api", env["FAULTS_BREAK"]
+    if mistake == "durability":
+        module = "tests.faults.hasty_api"
+    elif mistake.startswith("backlog") and number > 0:  # the first instance is honest
+        module = "tests.faults.lying_api"
     return Api(f"api-{number}", [sys.executable, "-m", module], env | own, port=port)
 
 

@@ -36,6 +36,8 @@ async def test_why_names_those_who_have_the_places(bench: Bench, key: str) -> No
         assert view["oldest_ready_at"] is None and view["concurrency"] is None
         await follow(bench, why, "raise_priority")
         await until(lambda: bench.why(waits[1]), lambda why: why["blocked"][0].get("position") == 1)
+        (look, *_) = (one for one in why["suggestions"] if held[1] in one["path"])
+        assert only(await bench.get(look["path"]), "running")["worker"], "who has the place"
         # A forced end gives the place back when the handler has lost its lease: nobody has to find out.
         await bench.post(f"/v1/jobs/{held[0]}:cancel", {"mode": "force"})
         for job_id in waits:
@@ -133,8 +135,8 @@ async def test_a_queue_runs_no_more_than_its_limit(bench: Bench) -> None:
     assert (said["limit"], said["reason"], said["by"]) == (2, "the provider", "alice") and said["since"]
     await obeyed(bench)
     async with bench.worker():
-        jobs = [await bench.submit(kind="hold") for _ in range(4)]
-        await bench.backlog(running=2, limited=2)
+        jobs = [await bench.submit(kind="hold") for _ in range(6)]
+        await bench.backlog(running=2, limited=4)
         assert (await bench.view())["health"] == "concurrency_limited"
         waiting = [job_id for job_id in jobs if (await bench.job(job_id))["state"] == "queued"]
         why = await bench.blocked_by(waiting[0], "concurrency_limit")
@@ -143,11 +145,11 @@ async def test_a_queue_runs_no_more_than_its_limit(bench: Bench) -> None:
         assert "key" not in blocked and len(blocked["holders"]) == 2
         actions = [one["action"] for one in why["suggestions"]]
         assert actions == ["look", "look", "raise_limit", "lift_limit", "raise_priority"]
-        await limit_queue(bench, 3)
-        await bench.backlog(running=3, limited=1)
+        await follow(bench, why, "raise_limit")
+        await bench.backlog(running=4, limited=2)
         left = [job_id for job_id in waiting if (await bench.job(job_id))["state"] == "queued"]
         await follow(bench, await bench.why(left[0]), "lift_limit")
-        await bench.backlog(running=4)
+        await bench.backlog(running=5, queued=1)
         assert (await bench.view())["concurrency"] is None
         for job_id in jobs:
             let_go(job_id)

@@ -158,7 +158,7 @@ async def judged(made: Scene, handles: list[Any]) -> None:
 async def test_a_worker_is_killed_and_no_place_is_lost(tmp_path: Path) -> None:
     """The workflows run elsewhere, so that a death costs a lease and not a workflow task's ten seconds."""
     async with scene(tmp_path, 2, "--no-workflows") as made, orchestrator(made.client):
-        handles = await submit(made, 40, takes=0.1)
+        handles = await submit(made, 24, takes=0.1)
 
         def busy() -> int | None:
             """One that is at work, in the middle of it all."""
@@ -166,7 +166,7 @@ async def test_a_worker_is_killed_and_no_place_is_lost(tmp_path: Path) -> None:
             there = [index for index, worker in enumerate(made.workers) if worker.pid in pids]
             return there[0] + 1 if made.begun() >= 10 and there else None
 
-        index = await eventually(busy)
+        index = await eventually(busy, often=True)
         assert index is not None
         await made.kill(index - 1)
         await judged(made, handles)

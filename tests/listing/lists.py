@@ -6,6 +6,8 @@ from typing import Any
 
 import httpx2
 
+from tests.support.waiting import gap
+
 PATIENCE = 30.0
 
 
@@ -50,12 +52,13 @@ async def ids(http: httpx2.AsyncClient, **parameters: Any) -> list[str]:
 async def eventually(read: Callable[[], Awaitable[Any]], wanted: Any) -> None:
     """Returns when what is read is what is wanted: the index is a moment behind."""
     found: Any = None
+    since = asyncio.get_running_loop().time()
     try:
         async with asyncio.timeout(PATIENCE):
             while True:
                 found = await read()
                 if found == wanted:
                     return
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(gap(asyncio.get_running_loop().time() - since))
     except TimeoutError:
         raise AssertionError(f"never {wanted}, but {found}") from None

@@ -10,10 +10,12 @@ import httpx2
 import pytest
 
 from api.jobs.batch import BatchSubmitter
-from api.jobs.submission import Submitted, Submitter
+from api.jobs.claiming import Accepted
+from api.jobs.submission import Submitter
 from api.problems import Problem, unavailable
 from duetime.connection import connect
 from duetime.contracts import limits
+from duetime.contracts.view import JobView
 from duetime.engine import EmbeddedEngine, EngineConfig
 from tests.listing.conftest import calling, make_app
 from tests.listing.lists import eventually, get, ids
@@ -177,7 +179,7 @@ class _Submitter:
         self.under_way = 0
         self.most = 0
 
-    async def submit(self, submission: Any, key: str | None, body: Any) -> Submitted:
+    async def submit(self, submission: Any, key: str | None, body: Any) -> Accepted[JobView]:
         number = submission.payload["n"]
         self.tried.append(number)
         self.under_way += 1

@@ -16,6 +16,7 @@ from duetime.handlers import handler
 from duetime.outcomes import Snooze
 from duetime.runtime.context import Job
 from duetime.worker import Worker
+from tests.support.waiting import gap
 
 Value = TypeVar("Value")
 
@@ -31,13 +32,14 @@ async def until(
 ) -> Value:
     """What `look` gives once it is `enough`; fails with what it gave last."""
     seen: Value | None = None
+    since = asyncio.get_running_loop().time()
     try:
         async with asyncio.timeout(seconds):
             while True:
                 seen = await look()
                 if enough(seen):
                     return seen
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(gap(asyncio.get_running_loop().time() - since))
     except TimeoutError:
         raise AssertionError(f"did not come about; the last look gave {seen!r}") from None
 
@@ -115,14 +117,14 @@ class Bench:
     async def view(self, queue: str | None = None) -> Any:
         return await self.get(f"/v1/queues/{queue or self.queue}")
 
-    async def backlog(self, **wanted: int) -> Any:
+    async def backlog(self, seconds: float = _GIVE_UP, /, **wanted: int) -> Any:
         """The queue once it has so many jobs in these places, and none in others."""
 
         def as_wanted(view: Any) -> bool:
             places = {name: count for name, count in view["jobs"].items() if count and name != "open"}
             return places == wanted
 
-        return await until(self.view, as_wanted)
+        return await until(self.view, as_wanted, seconds)
 
     def worker(
         self, *handlers: Any, concurrency: int = 5, queue: str | None = None, client: Client | None = None

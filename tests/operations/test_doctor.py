@@ -200,7 +200,7 @@ def test_a_history_that_grows_too_long() -> None:
         return Resident("mail", "send", None, facts)
 
     due = Part((resident("short", 7_000), resident("long", 9_000), resident("huge", 45_000)), 3)
-    sight = Sight(Census(now, due, Part()), {}, {}, {}, {})
+    sight = Sight(Census(now, (due,)), {}, {}, {}, {})
     found = [finding for finding in examine_queues(sight) if finding.check == "histories"]
     assert [(finding.severity.value, finding.says.split("'")[1]) for finding in found] == [
         ("error", "huge"),

@@ -14,12 +14,13 @@ from duetime.engine.ports import free_port
 from duetime.process import EXIT_USAGE
 from tests.listing.conftest import calling, make_app
 from tests.operations.bench import Bench, until
-from tests.operations.processes import worker_process
+from tests.operations.processes import as_suggested, worker_process
 from tests.operations.scraping import read, scrape
+from tests.operations.test_why import follow
 from workflows.worker import orchestrator
 
 
-async def test_no_orchestrator(alone: Bench) -> None:
+async def test_no_orchestrator(bare: EmbeddedEngine, alone: Bench) -> None:
     job_id = await alone.submit()
     why = await until(lambda: alone.why(job_id), lambda why: why["blocked"])
     assert [one["reason"] for one in why["blocked"]] == ["no_orchestrator", "no_worker"]
@@ -30,8 +31,22 @@ async def test_no_orchestrator(alone: Bench) -> None:
     every = await alone.get("/v1/queues")
     assert every["orchestration"]["health"] == "no_orchestrator"
     assert "1 due job waits for one" in every["orchestration"]["verdict"]
-    async with orchestrator(alone.client), alone.worker():
+    first, second = (one["command"] for one in why["suggestions"])
+    async with as_suggested(bare, first), as_suggested(bare, second):
         await alone.in_state(job_id, "succeeded")
+
+
+async def test_a_job_after_others_is_not_overdue_before_its_workflow_has_run(alone: Bench) -> None:
+    """Its input alone knows what it comes after. It has been due for years, and could not have run for one moment."""
+    first = await alone.submit(delay="1h")
+    after = await alone.submit(after=[first], run_at="2020-01-01T00:00:00Z")
+    assert (await alone.job(after))["state"] == "waiting"
+    view = await alone.backlog(scheduled=1, waiting=1)
+    assert view["oldest_ready_at"] is None
+    counts = await alone.get(f"/v1/jobs:count?queue={alone.queue}&by=state")
+    assert (counts["states"]["waiting"], counts["states"]["queued"]) == (1, 0)
+    why = await alone.blocked_by(after, "waiting_on_jobs", "no_orchestrator")
+    assert [one["action"] for one in why["suggestions"]] == ["run_now", "start_worker"]
 
 
 SOON = timedelta(seconds=4)
@@ -61,6 +76,7 @@ async def test_workflow_failing(bare: EmbeddedEngine, alone: Bench) -> None:
         why = await alone.blocked_by(job_id, "workflow_failing", "no_worker")
         assert why["blocked"][0]["tries"] >= 2
         assert job_id in why["suggestions"][0]["command"]
+        await follow(alone, why, "read_failure")
     async with orchestrator(alone.client), alone.worker():
         await alone.in_state(job_id, "succeeded")
 

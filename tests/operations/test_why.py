@@ -1,6 +1,7 @@
 """For each reason a job is brought there, `why` is held to it, and what it suggests frees the job.
 
-The reasons that take a server without workers of its own are in test_processes.py.
+The reasons that take a server without workers of its own are in test_processes.py, those of concurrency limits in
+tests/limits/test_api.py.
 """
 
 import asyncio
@@ -12,11 +13,11 @@ import pytest
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflowservice.v1 import PauseActivityRequest
 
-from duetime.connection import connect
 from duetime.contracts.instants import parse_instant
 from duetime.engine import EmbeddedEngine
 from duetime.engine.binary import find_binary
-from tests.operations.bench import Bench, hold, let_go, quick, until
+from tests.operations.bench import Bench, hold, let_go, until
+from tests.operations.processes import as_suggested
 
 
 def only(why: Any, reason: str) -> Any:
@@ -115,7 +116,7 @@ async def test_job_paused(bench: Bench) -> None:
         await bench.in_state(job_id, "succeeded")
 
 
-async def test_no_worker(bench: Bench) -> None:
+async def test_no_worker(bench: Bench, engine: EmbeddedEngine) -> None:
     job_id = await bench.submit()
     await bench.backlog(queued=1)
     why = await bench.blocked_by(job_id, "no_worker")
@@ -123,7 +124,16 @@ async def test_no_worker(bench: Bench) -> None:
     assert blocked["queue"] == bench.queue and blocked["workers"] == 0
     (suggestion,) = why["suggestions"]
     assert suggestion["command"] == f"python worker.py --queues {bench.queue}"
-    async with bench.worker():
+    async with as_suggested(engine, suggestion["command"]):
+        await bench.in_state(job_id, "succeeded")
+
+
+async def test_no_worker_for_a_command(bench: Bench, engine: EmbeddedEngine) -> None:
+    """Which a worker runs only when it is told that it may."""
+    job_id = await bench.submit(kind="command", payload={"argv": ["true"]})
+    why = await bench.blocked_by(job_id, "no_worker")
+    (suggestion,) = why["suggestions"]
+    async with as_suggested(engine, suggestion["command"]):
         await bench.in_state(job_id, "succeeded")
 
 
@@ -135,7 +145,7 @@ async def test_two_reasons_at_once_are_both_told(bench: Bench) -> None:
     assert [one["action"] for one in why["suggestions"]] == ["resume_queue", "start_worker"]
 
 
-async def test_no_handler(bench: Bench) -> None:
+async def test_no_handler(bench: Bench, engine: EmbeddedEngine) -> None:
     job_id = await bench.submit()
     async with bench.worker(hold):
         why = await bench.blocked_by(job_id, "no_handler")
@@ -144,7 +154,12 @@ async def test_no_handler(bench: Bench) -> None:
         assert why["state"] == "retrying" and why["next_change_at"] is not None
         (suggestion,) = why["suggestions"]
         assert suggestion["command"] == f"python worker.py --queues {bench.queue} --handlers my_app.handlers"
-    async with bench.worker(quick):
+        view = await bench.view()
+        assert view["health"] == "no_handler"
+        assert (
+            view["verdict"] == "1 job waits for a worker that has a handler for 'quick'; 1 worker serves it"
+        )
+    async with as_suggested(engine, suggestion["command"]):
         await bench.in_state(job_id, "succeeded")
     assert (await bench.job(job_id))["attempt"] == 1
 
@@ -163,7 +178,8 @@ async def test_workers_full(bench: Bench, engine: EmbeddedEngine) -> None:
         assert {one["action"] for one in why["suggestions"]} == {"start_worker", "raise_priority"}
         await follow(bench, why, "raise_priority")
         assert (await bench.job(job_id))["priority"] == 1
-        async with bench.worker(client=await connect(engine.address)):
+        (start,) = [one["command"] for one in why["suggestions"] if one["action"] == "start_worker"]
+        async with as_suggested(engine, start):
             await bench.in_state(job_id, "succeeded")
         let_go(held)
         await bench.in_state(held, "succeeded")

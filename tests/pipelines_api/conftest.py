@@ -13,6 +13,7 @@ from duetime.worker import Worker
 from tests.api.caller import FINAL
 from tests.api.conftest import address, api, app, http, stage, worker
 from tests.api.stage import HANDLERS, PATIENCE, STAGE, Stage
+from tests.support.waiting import gap
 
 __all__ = ["address", "api", "app", "http", "stage", "worker"]
 
@@ -68,11 +69,12 @@ class Pipelines:
     async def until(self, pipeline_id: str, fact: Callable[[Json], Any]) -> Json:
         """The pipeline once `fact` holds of it."""
         found: Json = {}
+        since = asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout(PATIENCE):
                 while not fact(found := await self.get(pipeline_id)):
                     assert found["state"] not in FINAL, f"it ended before: {found}"
-                    await asyncio.sleep(0.05)
+                    await asyncio.sleep(gap(asyncio.get_running_loop().time() - since))
         except TimeoutError:
             raise AssertionError(f"never so: {found}") from None
         return found

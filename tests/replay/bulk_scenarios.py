@@ -7,7 +7,7 @@ from temporalio.client import WorkflowHandle
 from duetime.contracts.bulk import OPERATION, OPERATION_ID, STANDING, Plan, Standing
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
 from duetime.jobs.literal import literal
-from tests.replay.scenarios import Stage, scenario
+from tests.replay.stage import Stage, scenario
 from tests.support.jobs import NO_WAIT
 from tests.support.waiting import eventually
 

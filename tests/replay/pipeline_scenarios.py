@@ -6,7 +6,7 @@ from temporalio.client import WorkflowHandle
 
 from duetime.contracts.pipeline import job_id, part_id
 from duetime.contracts.pipeline_state import PROGRESS
-from tests.replay.scenarios import Stage, scenario
+from tests.replay.stage import Stage, scenario
 from tests.support.waiting import eventually
 from workflows.pipeline_input import PipelineCarry
 

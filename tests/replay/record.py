@@ -20,9 +20,11 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from duetime.engine import EmbeddedEngine, EngineConfig
 from duetime.process import run_main
 from tests.replay import bulk_scenarios as bulk_scenarios  # adds its own
+from tests.replay import limit_scenarios as limit_scenarios
 from tests.replay import pipeline_scenarios as pipeline_scenarios
+from tests.replay import scenarios as scenarios
 from tests.replay import schedule_scenarios as schedule_scenarios
-from tests.replay.scenarios import SCENARIOS, Stage
+from tests.replay.stage import SCENARIOS, Stage
 from workflows.worker import orchestrator
 
 ROOT = Path(__file__).parents[2]

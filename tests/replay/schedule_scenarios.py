@@ -10,7 +10,7 @@ from duetime.contracts.instants import format_instant
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
 from duetime.contracts.schedule_book import BOOK, SCHEDULE
 from duetime.schedules.ids import entity_id
-from tests.replay.scenarios import Stage, scenario
+from tests.replay.stage import Stage, scenario
 from tests.support.waiting import eventually
 
 

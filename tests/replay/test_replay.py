@@ -15,9 +15,10 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from duetime.engine import EmbeddedEngine, EngineConfig
+from tests.replay.limit_scenarios import NEED_A_CACHE
 from tests.replay.record import HISTORIES, VERSION
 from tests.replay.replaying import recorded, replay, replay_text
-from tests.replay.scenarios import NEED_A_CACHE, SCENARIOS, Stage
+from tests.replay.stage import SCENARIOS, Stage
 from workflows.runner import Runner
 from workflows.worker import orchestrator
 

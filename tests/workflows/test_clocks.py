@@ -148,7 +148,7 @@ async def test_moving_a_job_moves_its_deadline(jobs: Jobs, client: Client) -> No
 
 
 async def test_the_deadline_counts_from_the_end_of_a_start_delay(jobs: Jobs, client: Client) -> None:
-    """Temporal's own, of which the workflow is told nothing: the server is asked."""
+    """Temporal's own, of which the SDK tells workflow code nothing: our runner does."""
     seen: list[datetime] = []
 
     @handler("ok")

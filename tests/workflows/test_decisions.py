@@ -91,6 +91,11 @@ TABLE: dict[str, tuple[Ended, Situation, tuple[str, Any, list[str]]]] = {
         situation(max_attempts=1),
         ("interrupted", 0, ["interrupted"]),
     ),
+    "handed out before its time, and given back": (
+        Ended(How.FAILED, "Interrupted", "", said(attempt(1, O.INTERRUPTED), delay=3600)),
+        situation(max_attempts=1),
+        ("interrupted", 3600, ["interrupted"]),
+    ),
     "snoozed": (
         Ended(How.FAILED, "Snoozed", "", said(attempt(1, O.SNOOZED), delay=90)),
         situation(max_attempts=1),
@@ -339,7 +344,7 @@ class Life:
         return self.step is not None and not isinstance(self.step, Again)
 
 
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 @given(
     st.integers(1, 6),
     st.lists(st.sampled_from([*OUTCOMES, *UNTOLD]), max_size=40),

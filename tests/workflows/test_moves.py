@@ -59,9 +59,12 @@ async def test_a_job_that_waits_is_moved_there_and_back(jobs: Jobs, client: Clie
     assert await refused(handle, "move", {"run_at": there}) == "NotFound"
 
 
-async def test_a_start_that_the_server_delays_is_moved_too(jobs: Jobs, client: Client) -> None:
-    """An update wakes a delayed start; the workflow waits out the rest itself."""
-    job = {"kind": "ok", "queue": jobs.queue, "run_at": far(1)}
+@pytest.mark.parametrize("named", [{"run_at": far(1)}, {}], ids=["by us", "by hand"])
+async def test_a_start_that_the_server_delays_is_moved_too(
+    named: dict[str, Any], jobs: Jobs, client: Client
+) -> None:
+    """An update wakes a delayed start; the workflow waits out the rest itself, also of a job that names no time."""
+    job = {"kind": "ok", "queue": jobs.queue, **named}
     moved, hurried = [await jobs.start_raw(job, start_delay=timedelta(hours=1)) for _ in range(2)]
     async with serving(client, jobs.queue, ok):
         await move(moved, far(2))
