@@ -112,7 +112,7 @@ def _reason(facts: PipelineFacts, state: State, mark: Mark, waits_for: list[str]
     if state is State.WAITING and mark is Mark.WAITING:
         if waits_for:
             return "needs"
-        return "time" if state_of(facts) is State.SCHEDULED else "room"
+        return {State.SCHEDULED: "time", State.QUEUED: "start"}.get(state_of(facts), "room")
     if state is State.SKIPPED:
         return _SKIPPED.get(mark, "halted")
     return None

@@ -51,6 +51,8 @@ async def test_only_what_failed_and_what_hangs_on_it_runs_again(
         assert {answer.status_code for answer in both} <= {200, 409}
         runs = {answer.json()["run_id"] for answer in both if answer.status_code == 200}
         assert len(runs) == 1, "two at once make one run"
+        told = [states(answer.json()) for answer in both if answer.status_code == 200]
+        assert all(now["s00"] == "succeeded" for now in told), "what it keeps, before a worker has looked"
         assert runs != {ended["run_id"]}
         again = await pipelines.final(own)
         assert sorted(plan.ran) == sorted(FAILING | hurt)
