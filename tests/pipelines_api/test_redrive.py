@@ -10,6 +10,7 @@ from tests.api.caller import Caller, problem
 from tests.api.stage import Stage
 from tests.pipelines_api.conftest import Pipelines, states
 from tests.pipelines_api.handlers import Plan
+from tests.support.waiting import eventually
 
 FAILING = {"s07", "s13", "s21"}
 
@@ -129,6 +130,7 @@ async def _forced(pipelines: Pipelines, api: Caller, state: str) -> None:
     await pipelines.until(own, lambda now: now["jobs"]["a"]["state"] == state)
     await pipelines.until(own, lambda now: (now["jobs"]["each"]["items"] or {}).get("running") == 2)
     for name in ("a", "each~0", "each~1"):
+        await eventually(lambda name=name: begun(pipelines, f"{own}~{name}"))  # it is counted just before
         await api.until(f"{own}~{name}", state)
     answer = await pipelines.command(own, "cancel", mode="force", reason="now")
     assert answer.status_code == 202, answer.text
@@ -138,6 +140,10 @@ async def _forced(pipelines: Pipelines, api: Caller, state: str) -> None:
     assert states(ended) == {"a": "cancelled", "each": "cancelled", "b": "skipped", "clean": "skipped"}
     for name in ("a", "each~0", "each~1"):
         assert (await api.get(f"{own}~{name}"))["state"] == "cancelled"
+
+
+async def begun(pipelines: Pipelines, job_id: str) -> bool:
+    return (await pipelines.http.get(f"/v1/jobs/{job_id}")).status_code == 200
 
 
 async def test_items_that_are_done_stay_done(pipelines: Pipelines, serving: Stage) -> None:
