@@ -20,9 +20,10 @@ from temporalio.client import Client
 from benchmarks.measure import cpu_seconds
 from duetime.connection import connect
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
-from duetime.contracts.pipeline import PIPELINE, job_id
+from duetime.contracts.pipeline import PIPELINE, job_id, part_id
 from duetime.engine import EmbeddedEngine, EngineConfig, prepare_namespace
 from duetime.process import run_main
+from workflows.parts import how_many
 
 QUEUE = "bench"
 _MIB = 1024 * 1024
@@ -85,6 +86,16 @@ async def histories(client: Client, workflow_id: str) -> list[tuple[int, int]]:
     return [(events, size) for _, events, size in sorted(found)]
 
 
+def workflows_of(pipeline_id: str, spec: dict[str, Any]) -> list[str]:
+    """The pipeline, and the workflows that run the items of its job with items."""
+    if "each" not in spec["jobs"]:
+        return [pipeline_id]
+    each = spec["jobs"]["each"]
+    parts = how_many(len(each["for_each"]), each["max_parallel"])
+    fan_out = job_id(pipeline_id, "each")
+    return [pipeline_id, fan_out, *(part_id(fan_out, part) for part in range(parts if parts > 1 else 0))]
+
+
 async def run(client: Client, name: str, spec: dict[str, Any], count: int, pids: dict[str, int]) -> None:
     peak = Peak(pids["worker"])
     watching = asyncio.create_task(peak.watch())
@@ -96,9 +107,9 @@ async def run(client: Client, name: str, spec: dict[str, Any], count: int, pids:
     seconds = time.perf_counter() - began
     watching.cancel()
     cpu = {process: (cpu_seconds(pid) - before[process]) / count * 1000 for process, pid in pids.items()}
-    ids = [pipeline_id, *([job_id(pipeline_id, "each")] if "each" in spec["jobs"] else [])]
-    runs = [found for each in ids for found in await histories(client, each)]
-    told = ", ".join(f"{events:,} ev {size / _MIB:.2f} MiB" for events, size in runs)
+    runs = [found for each in workflows_of(pipeline_id, spec) for found in await histories(client, each)]
+    most, largest = max(events for events, _ in runs), max(size for _, size in runs)
+    told = f"{len(runs)}: {most:,} events, {largest / _MIB:.2f} MiB at most"
     print(
         f"| {name} | {seconds:.0f} s | {count / seconds:.1f} | {cpu['server']:.0f} | {cpu['worker']:.0f} "
         f"| {peak.bytes / _MIB:.0f} MiB | {told} |",

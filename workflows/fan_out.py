@@ -226,7 +226,7 @@ class FanOutWorkflow:
         self._size += told.size - 2
         if told.results is None or self._size > limits.ITEM_RESULTS_BYTES:
             self._results = None
-        if self._results is not None:
+        elif self._results is not None:
             self._results[mine] = told.results
         self._first_error = self._first_error or told.first_error
 

@@ -1,4 +1,4 @@
-"""What the workflow of a job with items is told: by the pipeline, by an earlier run of itself, and as one of its parts."""
+"""What the workflow of a job with items is told: by the pipeline, by an earlier run of itself, and as one part."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ from duetime.contracts.record import Part
 from workflows.children import Planned
 from workflows.parts import how_many, slots
 from workflows.pipeline_input import Origin
-from workflows.planning import checked_items, checked_values
+from workflows.planning import checked_items, checked_values, summary
 from workflows.room import ITEMS_RETURN
 from workflows.values import Found
 
@@ -126,5 +126,5 @@ def done_of(done: ItemsEnding, mine: slice) -> ItemsEnding:
 def _planned(given: FanOutInput, child_id: str) -> Planned:
     job = given.job
     told = given.origin.attributes_of(job.job({}), workflow.now())
-    summary = f"{job.kind}, {len(given.items):,} items"
-    return Planned(FAN_OUT, child_id, [given.compact()], told, job.priority, summary, ITEMS_RETURN)
+    what = summary(child_id, f"{job.kind}, {len(given.items):,} items")
+    return Planned(FAN_OUT, child_id, [given.compact()], told, job.priority, what, ITEMS_RETURN)

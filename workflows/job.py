@@ -19,7 +19,7 @@ with workflow.unsafe.imports_passed_through():
     from activities.last_record import LAST_RECORD
     from duetime import attributes
     from duetime.contracts import limits
-    from duetime.contracts.record import Ending, Error, Record, cut
+    from duetime.contracts.record import Ending, Error, Record, cut, fitting
     from duetime.contracts.states import ErrorType, State
     from duetime.decisions import (
         Again,
@@ -350,9 +350,11 @@ class JobWorkflow(Standing):
         return self._ending(step.result) if isinstance(step, Succeed) else None
 
     def _ending(self, result: Any = None) -> dict[str, Any]:
-        record = self._record
+        record, attempts = self._record, self._record.attempts
+        if self._carry.pipeline_id is not None:  # all that comes back must have room in its history
+            attempts = fitting(attempts, limits.PIPELINE_ATTEMPTS_BYTES)
         return Ending(
-            result=result, attempts=record.attempts, checkpoint=record.checkpoint, progress=record.progress
+            result=result, attempts=attempts, checkpoint=record.checkpoint, progress=record.progress
         ).compact()
 
     def _failed(self, error: Error) -> ApplicationError:

@@ -13,7 +13,7 @@ from duetime.contracts.references import BadReference
 from duetime.contracts.states import ErrorType
 from workflows.children import Planned
 from workflows.pipeline_input import Origin
-from workflows.room import job_returns
+from workflows.room import JOB_RETURNS
 
 
 class Unfit(Exception):
@@ -48,8 +48,13 @@ def plan_job(
     }
     carry = Carry.fresh().model_copy(update=told)
     found = origin.attributes_of(spec, due_at)
-    given, returns = [spec.compact(), carry.compact()], job_returns(spec.retry.max_attempts)
-    return Planned(JOB, child_id, given, found, spec.priority, spec.kind, returns)
+    given = [spec.compact(), carry.compact()]
+    return Planned(JOB, child_id, given, found, spec.priority, summary(child_id, spec.kind), JOB_RETURNS)
+
+
+def summary(child_id: str, what: str) -> str:
+    """What Temporal's Web UI shows of a child: its name in the pipeline, or which item it is, and what it runs."""
+    return f"{child_id.rpartition('~')[2]}: {what}"
 
 
 def _check_size(value: Any, depth: int) -> None:

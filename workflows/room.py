@@ -14,33 +14,14 @@ _MIB = 1024 * 1024
 WORN_BYTES, WORN_EVENTS = 16 * _MIB, 20_000
 #: What a history may grow to with all that is under way. The rest, to 50 MiB, is for what the workflow itself writes.
 MOST_BYTES = 46 * _MIB
+#: The most that comes back of a job: its result, its checkpoint, its attempts, and what is around them.
+JOB_RETURNS = limits.RESULT_BYTES + limits.CHECKPOINT_BYTES + limits.PIPELINE_ATTEMPTS_BYTES + 16 * 1024
 #: The most that comes back of a job with items: what of their results can be referred to, and a letter for each.
 ITEMS_RETURN = limits.ITEM_RESULTS_BYTES + 64 * 1024
-#: More of anything the server does not take.
-_BLOB = 2 * _MIB
-#: Bytes of an attempt without its error, and the most that JSON makes of one letter of that.
-_ATTEMPT, _LETTER = 320, 6
-#: Letters of the markers that say that a type, a message and a stack were cut.
-_MARKERS = 3 * 40
 #: Set aside for a child whose like has not been seen yet, where `room_for` guesses.
 _RESERVE, _GUESSED_BYTES = 64 * 1024, 44 * _MIB
 #: Input of children that one workflow task may begin, and how many.
 _TASK_BYTES, _TASK_CHILDREN = 1536 * 1024, 200
-
-
-def job_returns(max_attempts: int) -> int:
-    """The most that comes back of a job: its result, its checkpoint, and its attempts as `contracts.record` keeps them:
-    any number of those that cost nothing, which have no error of the handler's, and so many of those that have."""
-    detailed = limits.ERROR_TYPE_LENGTH + limits.ERROR_MESSAGE_LENGTH + limits.ERROR_STACK_LENGTH
-    letters = 0
-    for newest, (kept, each) in (
-        (0, (limits.DETAILED_ATTEMPTS, detailed)),
-        (limits.DETAILED_ATTEMPTS, (limits.BRIEF_ATTEMPTS, 2 * limits.BRIEF_MESSAGE_LENGTH)),
-        (limits.BRIEF_ATTEMPTS, (limits.MAX_ATTEMPTS, 2 * limits.SHORTEST_MESSAGE_LENGTH)),
-    ):
-        letters += max(0, min(kept, max_attempts) - newest) * (each + _MARKERS)
-    attempts = limits.MAX_ATTEMPTS * _ATTEMPT + letters * _LETTER
-    return min(limits.RESULT_BYTES + limits.CHECKPOINT_BYTES + attempts, _BLOB)
 
 
 def is_worn(size: int, events: int) -> bool:

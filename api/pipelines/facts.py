@@ -61,8 +61,8 @@ class PipelineFacts:
 
     @property
     def marks(self) -> dict[str, Mark]:
-        """How each job stands, by name."""
-        return (self.progress or Progress()).by_name(list(self.spec.jobs))
+        """How each job stands, by name. Before a worker has looked at a redrive, all that it keeps stands as it did."""
+        return (self.progress or Progress(marks=self.carry.marks)).by_name(list(self.spec.jobs))
 
 
 async def fetch_pipeline(client: Client, pipeline_id: str) -> PipelineFacts:

@@ -25,6 +25,7 @@ from duetime.contracts.states import FINAL, ErrorType, State
 from duetime.contracts.view import ErrorView
 
 _NOTHING = Part(State.QUEUED)
+_WAITING: Mapping[State, Reason] = {State.SCHEDULED: "time", State.QUEUED: "start"}
 _SKIPPED: Mapping[Mark, Reason] = {
     Mark.NOT_NEEDED: "not_needed",
     Mark.UPSTREAM_FAILED: "upstream_failed",
@@ -112,7 +113,7 @@ def _reason(facts: PipelineFacts, state: State, mark: Mark, waits_for: list[str]
     if state is State.WAITING and mark is Mark.WAITING:
         if waits_for:
             return "needs"
-        return "time" if state_of(facts) is State.SCHEDULED else "room"
+        return _WAITING.get(state_of(facts), "room")
     if state is State.SKIPPED:
         return _SKIPPED.get(mark, "halted")
     return None

@@ -23,6 +23,7 @@ from duetime.contracts.states import State
 #: What needs no words beside the column of needs is left out.
 _REASONS = {
     "room": "for room (max_parallel)",
+    "start": "for a worker to begin it",
     "not_needed": "not needed",
     "upstream_failed": "something before it failed",
     "halted": "the pipeline was halted",

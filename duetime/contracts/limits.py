@@ -83,6 +83,8 @@ ITEMS = 10_000
 ITEMS_BYTES = 512 * 1024
 #: Compact UTF-8 JSON of the results of one `for_each` as a list, as far as another job may refer to them.
 ITEM_RESULTS_BYTES = 768 * 1024
+#: Compact UTF-8 JSON of the attempts that a job of a pipeline returns.
+PIPELINE_ATTEMPTS_BYTES = 128 * 1024
 #: Errors that a pipeline keeps of jobs without an execution of their own, and the letters of one: all of them are
 #: written down again with each.
 PIPELINE_FAULTS = 100

@@ -9,7 +9,7 @@ from duetime.contracts.job import Span
 from duetime.contracts.states import State
 from duetime.contracts.view import Answer, ErrorView, Instant
 
-Reason = Literal["needs", "room", "time", "not_needed", "upstream_failed", "halted"]
+Reason = Literal["needs", "room", "time", "start", "not_needed", "upstream_failed", "halted"]
 
 
 class ItemsView(Answer):
@@ -36,8 +36,9 @@ class PipelineJobView(Answer):
     needs: list[str] = Field(default_factory=list)
     when: str = "all_succeeded"
     items: ItemsView | None = None
-    #: Why it waits: `needs` (for other jobs), `room` (`max_parallel`) or `time` (the pipeline is held back); why it was
-    #: skipped: `not_needed` (its condition did not hold), `upstream_failed`, or `halted` (the pipeline was).
+    #: Why it waits: `needs` (other jobs), `room` (`max_parallel`), `time` (the pipeline is held back), or `start` (no
+    #: worker has looked at the pipeline yet); why it was skipped: `not_needed` (its condition did not hold),
+    #: `upstream_failed`, or `halted` (the pipeline was).
     reason: Reason | None = None
     #: Those that it needs and that have not ended.
     waits_for: list[str] = Field(default_factory=list)

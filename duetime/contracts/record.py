@@ -141,6 +141,30 @@ def shorten(attempts: Sequence[Attempt]) -> list[Attempt]:
     return kept
 
 
+def fitting(attempts: Sequence[Attempt], most: int) -> list[Attempt]:
+    """The attempts as far as their JSON has room in `most` bytes: the newest as they are, in half of it, those before
+    them with the shortest messages, and none of the oldest. The numbers show the gap."""
+    kept: list[Attempt] = []
+    left, full = most, True
+    for attempt in reversed(attempts):
+        size = _size(attempt)
+        if full and most - left + size > most // 2:
+            full = False
+        if not full:
+            attempt = _briefly(attempt, limits.SHORTEST_MESSAGE_LENGTH)
+            size = _size(attempt)
+        if size > left:
+            break
+        left -= size
+        kept.append(attempt)
+    return kept[::-1]
+
+
+def _size(attempt: Attempt) -> int:
+    """As JSON in a list, in bytes."""
+    return len(attempt.model_dump_json(exclude_defaults=True).encode()) + 1
+
+
 def _briefly(attempt: Attempt, length: int) -> Attempt:
     error = attempt.error
     if error is None or (error.stack is None and len(error.message) <= length + _MARKER):

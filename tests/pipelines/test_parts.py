@@ -28,8 +28,10 @@ LAST = {"kind": "say", "needs": ["each"], "when": "all_finished", "payload": {"a
 
 @pytest.mark.parametrize(
     ("items", "parallel", "parts"),
-    [(0, 50, 1), (1, 500, 1), (32, 500, 1), (33, 500, 2), (100, 50, 2), (100, 5, 1), (1_000, 50, 5)]
-    + [(10_000, 50, 5), (10_000, 19, 1), (10_000, 500, 16), (1_000, 200, 16)],
+    [
+        *[(0, 50, 1), (1, 500, 1), (32, 500, 1), (33, 500, 2), (100, 50, 2), (100, 5, 1), (1_000, 50, 5)],
+        *[(10_000, 50, 5), (10_000, 19, 1), (10_000, 500, 16), (1_000, 200, 16)],
+    ],
 )
 def test_how_many(items: int, parallel: int, parts: int) -> None:
     assert how_many(items, parallel) == parts

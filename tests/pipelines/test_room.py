@@ -7,18 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duetime.contracts import limits
-from duetime.contracts.job import JobSpec
 from duetime.contracts.json_value import check_json
 from duetime.contracts.pipeline_state import ItemsEnding
-from duetime.contracts.record import Attempt, Ending, Error, cut, shorten
+from duetime.contracts.record import Attempt, Ending, Error, Progress, cut, fitting, shorten
 from duetime.contracts.states import AttemptOutcome
 from tests.pipelines.support import Log, Pipelines, ended
 from workflows import room
-from workflows.room import ITEMS_RETURN, MOST_BYTES, TaskBudget, fits, is_worn, job_returns, room_for
+from workflows.room import ITEMS_RETURN, JOB_RETURNS, MOST_BYTES, TaskBudget, fits, is_worn, room_for
 
 #: What the server takes.
 HISTORY_BYTES, HISTORY_EVENTS, COMMAND_BYTES = 50 * 1024 * 1024, 51_200, 4 * 1024 * 1024
-BLOB_BYTES = 2 * 1024 * 1024
 KIB = 1024
 
 
@@ -26,7 +24,7 @@ KIB = 1024
     children=st.lists(
         st.tuples(
             st.integers(0, 2_000 * KIB),
-            st.sampled_from([job_returns(1), job_returns(1000), ITEMS_RETURN]),
+            st.sampled_from([JOB_RETURNS, ITEMS_RETURN]),
             st.floats(0, 1),
             st.integers(1, 80),
         ),
@@ -57,18 +55,14 @@ def test_no_history_breaks_and_nobody_waits_for_ever(children: list[tuple[int, i
         assert size + reserved < HISTORY_BYTES and events < HISTORY_EVENTS
 
 
-@pytest.mark.parametrize("max_attempts", [1, 4, 10, 11, 100, 101, limits.MAX_ATTEMPTS])
-@pytest.mark.parametrize("free", [0, limits.MAX_ATTEMPTS])
 @pytest.mark.parametrize("letter", ["x", "é", "😀", "\x00"])
-def test_what_is_set_aside_for_a_job_is_the_most_that_comes_back_of_it(
-    max_attempts: int, free: int, letter: str
-) -> None:
+@pytest.mark.parametrize("count", [1, 12, limits.MAX_ATTEMPTS])
+def test_what_is_set_aside_for_a_job_is_the_most_that_comes_back_of_it(count: int, letter: str) -> None:
     error = Error(
         type=cut(letter * 1000, limits.ERROR_TYPE_LENGTH),
         message=cut(letter * 10_000, limits.ERROR_MESSAGE_LENGTH),
         stack=cut(letter * 10_000, limits.ERROR_STACK_LENGTH),
     )
-    failed = {"outcome": AttemptOutcome.FAILED, "error": error}
     instant = "2026-11-30T12:00:00.123456Z"
     attempts = [
         Attempt.model_validate(
@@ -79,18 +73,32 @@ def test_what_is_set_aside_for_a_job_is_the_most_that_comes_back_of_it(
                 "started_at": instant,
                 "finished_at": instant,
                 "dispatch": str(n),
-                **(failed if n >= free else {"outcome": AttemptOutcome.INTERRUPTED}),
+                "outcome": AttemptOutcome.FAILED,
+                "error": error,
             }
         )
-        for n in range(free + max_attempts)
+        for n in range(count)
     ]
+    kept = fitting(shorten(attempts), limits.PIPELINE_ATTEMPTS_BYTES)
     ending = Ending(
         result="x" * (limits.RESULT_BYTES - 2),
         checkpoint="x" * (limits.CHECKPOINT_BYTES - 2),
-        attempts=shorten(attempts),
+        progress=Progress(done=1, total=2, message=letter * limits.PROGRESS_MESSAGE_LENGTH),
+        attempts=kept,
     )
-    size = check_json(ending.compact(), 16 * limits.RESULT_BYTES)
-    assert min(size, BLOB_BYTES) <= job_returns(max_attempts) <= BLOB_BYTES
+    assert check_json(ending.compact(), limits.PIPELINE_BYTES) < JOB_RETURNS
+    assert kept[-1].number == count, "the newest is always told"
+    assert kept[-1].error == error
+
+
+def test_attempts_that_have_room_are_all_told_as_they_are() -> None:
+    failed = Error(type="E", message="no", stack="x" * limits.ERROR_STACK_LENGTH)
+    attempts = [Attempt(number=n + 1, outcome=AttemptOutcome.FAILED, error=failed) for n in range(7)]
+    assert fitting(attempts, limits.PIPELINE_ATTEMPTS_BYTES) == attempts
+    few = fitting(attempts, 20_000)
+    assert [attempt.number for attempt in few] == [1, 2, 3, 4, 5, 6, 7]
+    assert [bool(attempt.error and attempt.error.stack) for attempt in few] == [False] * 6 + [True]
+    assert [attempt.number for attempt in fitting(attempts, 400)] == [3, 4, 5, 6, 7]
 
 
 def test_what_is_set_aside_for_items_is_the_most_that_comes_back_of_them() -> None:
@@ -101,8 +109,8 @@ def test_what_is_set_aside_for_items_is_the_most_that_comes_back_of_them() -> No
 
 def test_many_may_be_under_way() -> None:
     """In a fresh history, and in one that is about to be renewed."""
-    each = job_returns(JobSpec.model_validate({"kind": "noop"}).retry.max_attempts) + 8 * KIB
-    assert MOST_BYTES // each > 45 and (MOST_BYTES - room.WORN_BYTES) // each > 30
+    each = JOB_RETURNS + 8 * KIB
+    assert MOST_BYTES // each >= 98 and (MOST_BYTES - room.WORN_BYTES) // each >= 64
 
 
 async def test_large_payloads_and_results_together_break_no_history(

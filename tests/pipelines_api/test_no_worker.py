@@ -35,6 +35,7 @@ async def test_one_that_nobody_has_looked_at(pipelines: Pipelines, monkeypatch: 
     own = (await pipelines.submit({"a": None, "b": {"needs": ["a"]}}))["id"]
     now = await pipelines.get(own)
     assert (now["state"], states(now)) == ("queued", {"a": "waiting", "b": "waiting"})
+    assert [job["reason"] for job in now["jobs"].values()] == ["start", "needs"]
     assert (await pipelines.http.get(f"/v1/pipelines/{own}/graph")).status_code == 200
 
     monkeypatch.setattr(patience, "PATIENCE", 2.0)

@@ -226,3 +226,20 @@ async def test_they_are_listed_page_by_page(pipelines: Pipelines, serving: Stage
     assert set(made) & set(await listed(state="running,queued")) == {made[1]}
     refused = await pipelines.http.get("/v1/pipelines", params={"sate": "failed"})
     assert "did you mean `state`?" in refused.text
+
+
+async def test_items_of_a_long_list_are_counted_over_all_its_parts(
+    pipelines: Pipelines, serving: Stage
+) -> None:
+    each = {"kind": "gate", "for_each": list(range(40)), "payload": {"n": {"$item": ""}}}
+    own = (await pipelines.submit({"each": each}))["id"]
+    await pipelines.until(own, lambda now: (now["jobs"]["each"]["items"] or {}).get("running") == 40)
+    for index in range(3):
+        await serving.release(f"{own}~each~{index}")
+    now = await pipelines.until(own, lambda now: now["jobs"]["each"]["items"]["done"] == 3)
+    assert now["jobs"]["each"]["state"] == "running"
+    assert now["jobs"]["each"]["items"] == {"total": 40, "done": 3, "running": 37, "failed": 0}
+    for index in range(3, 40):
+        await serving.release(f"{own}~each~{index}")
+    ended = await pipelines.final(own)
+    assert ended["jobs"]["each"]["items"] == {"total": 40, "done": 40, "running": 0, "failed": 0}

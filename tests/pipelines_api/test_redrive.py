@@ -10,6 +10,7 @@ from tests.api.caller import Caller, problem
 from tests.api.stage import Stage
 from tests.pipelines_api.conftest import Pipelines, states
 from tests.pipelines_api.handlers import Plan
+from tests.support.waiting import eventually
 
 FAILING = {"s07", "s13", "s21"}
 
@@ -51,6 +52,8 @@ async def test_only_what_failed_and_what_hangs_on_it_runs_again(
         assert {answer.status_code for answer in both} <= {200, 409}
         runs = {answer.json()["run_id"] for answer in both if answer.status_code == 200}
         assert len(runs) == 1, "two at once make one run"
+        told = [states(answer.json()) for answer in both if answer.status_code == 200]
+        assert all(now["s00"] == "succeeded" for now in told), "what it keeps, before a worker has looked"
         assert runs != {ended["run_id"]}
         again = await pipelines.final(own)
         assert sorted(plan.ran) == sorted(FAILING | hurt)
@@ -127,6 +130,7 @@ async def _forced(pipelines: Pipelines, api: Caller, state: str) -> None:
     await pipelines.until(own, lambda now: now["jobs"]["a"]["state"] == state)
     await pipelines.until(own, lambda now: (now["jobs"]["each"]["items"] or {}).get("running") == 2)
     for name in ("a", "each~0", "each~1"):
+        await eventually(lambda name=name: begun(pipelines, f"{own}~{name}"))  # it is counted just before
         await api.until(f"{own}~{name}", state)
     answer = await pipelines.command(own, "cancel", mode="force", reason="now")
     assert answer.status_code == 202, answer.text
@@ -136,6 +140,10 @@ async def _forced(pipelines: Pipelines, api: Caller, state: str) -> None:
     assert states(ended) == {"a": "cancelled", "each": "cancelled", "b": "skipped", "clean": "skipped"}
     for name in ("a", "each~0", "each~1"):
         assert (await api.get(f"{own}~{name}"))["state"] == "cancelled"
+
+
+async def begun(pipelines: Pipelines, job_id: str) -> bool:
+    return (await pipelines.http.get(f"/v1/jobs/{job_id}")).status_code == 200
 
 
 async def test_items_that_are_done_stay_done(pipelines: Pipelines, serving: Stage) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 from temporalio.client import WorkflowHandle
 
-from duetime.contracts.pipeline import job_id
+from duetime.contracts.pipeline import job_id, part_id
 from duetime.contracts.pipeline_state import PROGRESS
 from tests.replay.stage import Stage, scenario
 from tests.support.waiting import eventually
@@ -168,3 +168,35 @@ async def pipeline_held_back(stage: Stage) -> WorkflowHandle:
 @scenario
 async def pipeline_that_is_none(stage: Stage) -> WorkflowHandle:
     return await over(await begin(stage, {"a": {"kind": "ok", "needs": ["a"]}}))
+
+
+@scenario
+async def items_in_parts(stage: Stage) -> WorkflowHandle:
+    """So many at once that their results need the room of two histories."""
+    items = [{"n": n} for n in range(33)]
+    jobs = {"each": {"kind": "ok", "for_each": items, "payload": {"$item": ""}}}
+    async with stage.worker():
+        handle = await over(await begin(stage, jobs))
+    return stage.client.get_workflow_handle(job_id(handle.id, "each"))
+
+
+@scenario
+async def one_part_of_the_items(stage: Stage) -> WorkflowHandle:
+    """The first failed item ends the others, also those of other parts."""
+    items = [{"times": 0} for _ in range(33)]
+    fields = {"for_each": items, "payload": {"$item": ""}, "retry": {"max_attempts": 1}}
+    async with stage.worker():
+        handle = await over(await begin(stage, {"each": {"kind": "fails", **fields}}, on_failure="stop"))
+    return stage.client.get_workflow_handle(part_id(job_id(handle.id, "each"), 1))
+
+
+@scenario
+async def pipeline_retried_that_reads_once(stage: Stage) -> WorkflowHandle:
+    """Several refer to what an earlier run left."""
+    jobs = {"list": listing(), "bad": {"kind": "fails", "retry": {"max_attempts": 1}}}
+    for name in ("a", "b"):
+        jobs[name] = {"kind": "ok", "needs": ["list"], "payload": {"x": {"$result": "list.list.0"}}}
+    async with stage.worker():
+        await over(await begin(stage, jobs))
+        carry = PipelineCarry(marks="s---", retried=True)
+        return await over(await begin(stage, jobs, carry.compact()))
