@@ -63,6 +63,12 @@ def _queue(queue: QueueView, now: datetime) -> Iterator[Finding]:
         case Health.NO_WORKER if queue.jobs.ready:
             fix = f"start one ({start}), or correct the name where the jobs are submitted"
             yield error("queues", queue.verdict, fix)
+        case Health.NO_ORCHESTRATOR if not queue.workers:
+            yield error(
+                "queues",
+                f"no worker polls queue `{queue.name}`, for which jobs are due",
+                f"start one: {start}",
+            )
         case Health.NO_WORKER if queue.jobs.open:
             says = f"{_jobs(queue.jobs.open, 'is', 'are')} to run on queue `{queue.name}` later, and no worker polls it"
             yield warning("queues", says, f"start one in time: {start}")

@@ -20,6 +20,15 @@ def examine_schedules(
     known = sorted(schedules, key=lambda schedule: schedule.id)
     found = [_left(schedule_id) for schedule_id in left]
     found += [
+        error(
+            "schedules",
+            f"schedule `{one.id}` does not fire: {one.fault}",
+            f"put it again: PUT /v1/schedules/{one.id}",
+        )
+        for one in known
+        if one.fault is not None
+    ]
+    found += [
         warning(
             "schedules",
             f"schedule `{one.id}` is paused by {pause.by} for {_days(now - pause.since)}: {pause.reason}",

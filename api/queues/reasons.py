@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import takewhile
 from typing import Any
 
 from api.queues.buckets import Bucket, bucket_of, ready_at
@@ -13,7 +14,7 @@ from api.queues.workers import Worker, busy_of, slots_of
 from duetime.contracts.concurrency import Line
 from duetime.contracts.job import JobSpec
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
-from duetime.contracts.states import State
+from duetime.contracts.states import AttemptOutcome, State
 from duetime.contracts.view import JobView, Links
 from duetime.contracts.why import Blocked, OtherJob, Reason
 from duetime.jobs.facts import Facts
@@ -23,6 +24,8 @@ from duetime.jobs.state import view_of
 #: server of the first failure alone, and let it time out the others.
 _DECIDING = timedelta(seconds=2)
 _JOBS_SHOWN = 20
+#: Lost leases in a row that are hardly chance.
+_SUSPICIOUS = 2
 NO_HANDLER = "no_handler"
 
 
@@ -126,7 +129,7 @@ def _final(case: Case) -> Blocked:
     how = f": {job.error.type}" if job.error else ""
     return Blocked(
         reason=Reason.FINAL,
-        detail=f"the job has ended, it is {job.state}{how}",
+        detail=f"the job has ended, it is {job.state}{how}{_suspicion(job)}",
         since=job.finished_at,
         error=job.error.model_copy(update={"stack": None}) if job.error else None,
     )
@@ -157,7 +160,7 @@ def _backing_off(case: Case) -> Blocked:
     left = in_words(job.next_attempt_at - case.now) if job.next_attempt_at else "a moment"
     return Blocked(
         reason=Reason.RETRY_BACKOFF,
-        detail=f"the last attempt ended {why or last or 'without success'}; the next is due in {left}",
+        detail=f"the last attempt ended {why or last or 'without success'}; the next is due in {left}{_suspicion(job)}",
         since=job.attempts[-1].finished_at if job.attempts else None,
         attempt=job.attempt,
         max_attempts=job.max_attempts,
@@ -179,6 +182,15 @@ def _no_handler(case: Case) -> Blocked:
     )
 
 
+def _suspicion(job: JobView) -> str:
+    """A job that its workers do not survive says so."""
+    ended = [attempt.outcome for attempt in job.attempts if attempt.outcome is not AttemptOutcome.RUNNING]
+    lost = len([*takewhile(lambda outcome: outcome is AttemptOutcome.LEASE_LOST, reversed(ended))])
+    if lost < _SUSPICIOUS or job.state is State.SUCCEEDED:
+        return ""
+    return f"; its last {lost} attempts lost their lease: perhaps it kills or freezes its workers, see their logs"
+
+
 def _lease(left: timedelta) -> str:
     if left <= timedelta(0):
         return "its lease is over, and the server is about to take the job back"
@@ -190,7 +202,8 @@ def _running(case: Case) -> Blocked:
     return Blocked(
         reason=Reason.RUNNING,
         detail=f"attempt {case.job.attempt} of {case.job.max_attempts} runs"
-        + (f" on {lease.worker}; {_lease(lease.expires_at - case.now)}" if lease else ""),
+        + (f" on {lease.worker}; {_lease(lease.expires_at - case.now)}" if lease else "")
+        + _suspicion(case.job),
         since=lease.acquired_at if lease else None,
         attempt=case.job.attempt,
         max_attempts=case.job.max_attempts,

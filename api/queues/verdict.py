@@ -96,7 +96,8 @@ def _why(at: Standing) -> str:
         case Health.PAUSED:
             return f"the queue {name} is paused{_since(lane)}"
         case Health.NO_ORCHESTRATOR:
-            return f"no worker runs the workflows (queue `{ORCHESTRATION_QUEUE}`), so nothing comes to {name}"
+            either = "" if at.workers else ", which no worker polls either"
+            return f"no worker runs the workflows (queue `{ORCHESTRATION_QUEUE}`), so nothing comes to {name}{either}"
         case Health.NO_WORKER:
             return f"no worker polls queue {name}"
         case Health.RATE_LIMITED:

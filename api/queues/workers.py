@@ -20,6 +20,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from api.jobs import query
 from api.kinds.pollers import SEEN_WITHIN
 from duetime.jobs.wire import instant, when
+from duetime.observe.runtime import OFTEN, SIGN_OF_LIFE
 
 _PAGE = 500
 _MOST = 5_000
@@ -42,7 +43,7 @@ class Sign:
     identity: str
     queue: str
     said_at: datetime
-    #: From the sign before to this one; zero for the first.
+    #: From the sign before to this one; of a first one as promised, or zero.
     interval: timedelta
     leaves: bool = False
     host: str = ""
@@ -129,12 +130,21 @@ def _takes(sign: Sign, recent: dict[str, Poll]) -> bool:
     return sign.identity in recent or sign.used is None or sign.used + (sign.free or 0) > 0
 
 
+@dataclass(frozen=True)
+class _Heard:
+    """A sign, and by our own clock (monotonic seconds) when we saw it first, and when it was said."""
+
+    said_at: datetime
+    seen: float
+    said: float
+
+
 class Signs:
     """Reads signs of life. How old one is, is told by our own clock from the second look on: clocks may differ."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._changed: dict[str, tuple[datetime, float]] = {}
+        self._heard: dict[str, _Heard] = {}
 
     async def read(self, queue: str | None = None) -> list[Sign]:
         """The last signs on one queue, or on all; none from a server that keeps none."""
@@ -153,32 +163,48 @@ class Signs:
                 if error.status in (RPCStatusCode.UNIMPLEMENTED, RPCStatusCode.PERMISSION_DENIED):
                     return []
                 raise
-            found += [_sign(info.worker_heartbeat) for info in answer.workers_info]
+            found += [sign_of(info.worker_heartbeat) for info in answer.workers_info]
             token = answer.next_page_token
             if not token:
                 break
-        self._remember(found)
+        self.remember(found)
         return found
 
     def silent(self, signs: Iterable[Sign]) -> dict[str, timedelta]:
         """How long ago each worker said what it said last."""
         now = time.monotonic()
-        return {sign.instance: timedelta(seconds=now - self._changed[sign.instance][1]) for sign in signs}
+        return {sign.instance: timedelta(seconds=now - self._heard[sign.instance].said) for sign in signs}
 
-    def _remember(self, signs: Iterable[Sign]) -> None:
+    def remember(self, signs: Iterable[Sign]) -> None:
+        """Takes down what was read just now."""
         now, today = time.monotonic(), datetime.now(UTC)
-        if len(self._changed) > _REMEMBERED:
-            self._changed.clear()
+        if len(self._heard) > _REMEMBERED:
+            self._heard.clear()
         for sign in signs:
-            before = self._changed.get(sign.instance)
+            before = self._heard.get(sign.instance)
             if before is None:
                 age = max(0.0, (today - sign.said_at).total_seconds())
-                self._changed[sign.instance] = (sign.said_at, now - age)
-            elif before[0] != sign.said_at:
-                self._changed[sign.instance] = (sign.said_at, now)
+                self._heard[sign.instance] = _Heard(sign.said_at, now, now - age)
+            elif before.said_at != sign.said_at:
+                self._heard[sign.instance] = _Heard(sign.said_at, now, _when_said(sign, before, now))
 
 
-def _sign(said: WorkerHeartbeat) -> Sign:
+def _when_said(sign: Sign, before: _Heard, now: float) -> float:
+    """It is as much later than the one before as the worker's own clock says: who looks rarely sees a new sign that
+    may be old. A clock that was set back tells nothing, and then it is fresh."""
+    later = (sign.said_at - before.said_at).total_seconds()
+    return min(before.seen + later, now) if later > 0 else now
+
+
+def _interval(said: WorkerHeartbeat) -> timedelta:
+    """A worker that dies before its second sign (a job kills it, say) must not haunt its queue for a minute."""
+    if not said.HasField("elapsed_since_last_heartbeat") and any(one.name == OFTEN for one in said.plugins):
+        return SIGN_OF_LIFE
+    return said.elapsed_since_last_heartbeat.ToTimedelta()
+
+
+def sign_of(said: WorkerHeartbeat) -> Sign:
+    """What a worker said, as the server keeps it."""
     slots = said.activity_task_slots_info
     # The first sign of a worker has no numbers yet.
     counted = said.HasField("elapsed_since_last_heartbeat")
@@ -187,7 +213,7 @@ def _sign(said: WorkerHeartbeat) -> Sign:
         identity=said.worker_identity,
         queue=said.task_queue,
         said_at=instant(said.heartbeat_time),
-        interval=said.elapsed_since_last_heartbeat.ToTimedelta(),
+        interval=_interval(said),
         leaves=said.status in (WorkerStatus.WORKER_STATUS_SHUTTING_DOWN, WorkerStatus.WORKER_STATUS_SHUTDOWN),
         host=said.host_info.host_name,
         started_at=when(said, "start_time"),

@@ -24,6 +24,8 @@ from api.strict import StrictRoute
 router = APIRouter(tags=["health"], route_class=StrictRoute)
 log = logging.getLogger("duetime.api")
 
+#: Seconds: a worker that died is told within ten.
+_FRESH_LOOK = 2.5
 #: Seconds: however often it is asked for, a look at all queues is taken no more often than this.
 _FRESH = 10.0
 
@@ -53,7 +55,7 @@ async def metrics(
 
 async def _look(queues: Queues) -> Sight | None:
     try:
-        return await answer_in_time(queues.board.all(_FRESH))
+        return await answer_in_time(queues.board.all(_FRESH_LOOK))
     except (RPCError, Problem, RuntimeError) as error:
         log.warning("the metrics have no backlog, Temporal does not tell: %s", error)
         return None

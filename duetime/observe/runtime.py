@@ -8,12 +8,16 @@ A runtime belongs to a client from its making on, so this comes before the first
 
 from datetime import timedelta
 
+from temporalio.plugin import SimplePlugin
 from temporalio.runtime import PrometheusConfig, Runtime, TelemetryConfig
 
 from duetime.observe.names import BUCKETS
 
 #: How often a worker tells the server that it lives, and how busy it is. The SDK's own default is a minute.
 SIGN_OF_LIFE = timedelta(seconds=2)
+#: A worker's first sign does not tell how often there will be one: the name of a plugin does, which goes along with it.
+OFTEN = "duetime.signs-of-life-every-2s"
+_set_up = False
 
 
 class RuntimeFault(RuntimeError):
@@ -41,6 +45,13 @@ def set_up_runtime(*, metrics: str | None = None) -> None:
         Runtime.set_default(runtime)
     except RuntimeError as error:
         raise RuntimeFault(f"set up the runtime before the first connection: {error}") from None
+    global _set_up
+    _set_up = True
+
+
+def promises() -> list[SimplePlugin]:
+    """What workers of this process say of their signs of life."""
+    return [SimplePlugin(OFTEN)] if _set_up else []
 
 
 def prometheus(address: str) -> PrometheusConfig:

@@ -12,6 +12,8 @@ from typing import Any
 from temporalio.client import Client
 from temporalio.worker import Worker
 
+from duetime.observe.runtime import promises
+
 log = logging.getLogger("duetime.worker")
 
 #: Seconds beyond the grace: for handlers that clean up, for their endings to be told, and for the core to finish.
@@ -25,7 +27,10 @@ class Poller(Worker):
     def __init__(
         self, client: Client, *, graceful_shutdown_timeout: timedelta = timedelta(0), **options: Any
     ) -> None:
-        super().__init__(client, graceful_shutdown_timeout=graceful_shutdown_timeout, **options)
+        plugins = [*options.pop("plugins", []), *promises()]
+        super().__init__(
+            client, graceful_shutdown_timeout=graceful_shutdown_timeout, plugins=plugins, **options
+        )
         self._patience = graceful_shutdown_timeout.total_seconds() + SLACK
         self._run_by: asyncio.Task[Any] | None = None
         self._given_up = False

@@ -52,6 +52,8 @@ async def test_poison(
         job = await scene.final(poison, patience=240)
         assert (job["state"], job["error"]["type"]) == ("failed", error)
         assert [attempt["outcome"] for attempt in job["attempts"]] == ["lease_lost"] * times
+        why = (await scene.http.get(f"{scene.apis[0].url}/v1/jobs/{poison}/why")).json()
+        assert f"its last {times} attempts lost their lease" in why["blocked"][0]["detail"]
         assert job["attempt"] == (times if acknowledged else 0)
         assert [attempt["worker"] for attempt in job["attempts"]] == dead[:times]
         begun = [fact["token"] for fact in scene.journal("begin") if fact["job"] == poison]

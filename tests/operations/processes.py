@@ -58,6 +58,7 @@ async def as_suggested(engine: EmbeddedEngine, command: str) -> AsyncIterator[Wo
     filled = [HANDLERS if word == "my_app.handlers" else word for word in arguments]
     async with started(engine, filled, DUETIME_HANDLERS=HANDLERS) as worker:
         yield worker
+        await worker.end(signal.SIGTERM)  # in order, so that nobody takes it to live
 
 
 @contextlib.asynccontextmanager

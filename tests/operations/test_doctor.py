@@ -77,6 +77,11 @@ async def test_a_queue_that_will_need_a_worker_and_a_paused_one_are_warnings(ben
         return said(await bench.get("/v1/doctor"), "queues", "warning")
 
     told = await until(warned, lambda told: f"`{paused}` is paused" in told)
+    early = f"{bench.queue}-early"
+    await bench.post(f"/v1/queues/{early}:pause", {"reason": "we move"})
+    await bench.submit(queue=early, delay="1h")
+    told = await until(warned, lambda told: f"`{early}`" in told)
+    assert f"1 job is to run on queue `{early}`; nothing waits; the queue is paused" in told
     assert f"1 job is to run on queue `{bench.queue}` later" in told
 
 
@@ -102,6 +107,9 @@ async def test_jobs_that_nobody_brings_to_their_queues(alone: Bench) -> None:
         lambda: alone.get("/v1/doctor"), lambda report: said(report, "jobs", "error") and report
     )
     assert "1 job is due" in said(report, "jobs", "error")
+    assert f"no worker polls queue `{alone.queue}`" in said(report, "queues", "error")
+    verdict = (await alone.view())["verdict"]
+    assert "no worker runs the workflows" in verdict and verdict.endswith("which no worker polls either")
     async with orchestrator(alone.client):
         await alone.backlog(queued=1)
         assert not said(await alone.get("/v1/doctor"), "jobs", "error")

@@ -12,7 +12,6 @@ from duetime.connection import connect
 from duetime.engine import EmbeddedEngine
 from duetime.engine.ports import free_port
 from duetime.process import EXIT_USAGE
-from tests.listing.conftest import calling, make_app
 from tests.operations.bench import Bench, until
 from tests.operations.processes import as_suggested, worker_process
 from tests.operations.scraping import read, scrape
@@ -114,10 +113,22 @@ async def test_workers_that_are_gone_are_told_by_the_name_of_their_queue(
             one["severity"] == "error" and f"no worker polls queue `{alone.queue}`" in one["says"]
             for one in report["findings"]
         )
-        async with calling(make_app(alone.client)) as http:  # its own look, not one of some seconds ago
-            shown = read((await http.get("/metrics")).text)
-        assert shown["duetime_queue_health", ("no_worker", alone.queue)] == 1
-        assert shown["duetime_queue_workers", (alone.queue,)] == 0
+
+        async def shown() -> bool:  # some seconds old
+            metrics = read((await alone.http.get("/metrics")).text)
+            health = metrics.get(("duetime_queue_health", ("no_worker", alone.queue)))
+            return health == 1 and metrics["duetime_queue_workers", (alone.queue,)] == 0
+
+        await until(shown)
+
+
+async def test_a_worker_whose_first_sign_of_life_was_its_last_does_not_haunt_its_queue(
+    bare: EmbeddedEngine, alone: Bench
+) -> None:
+    async with worker_process(bare, alone.queue, "--no-workflows") as worker:
+        await until(alone.view, lambda view: [one["told_by"] for one in view["workers"]] == ["heartbeat"])
+        await worker.end(signal.SIGKILL)
+        await until(alone.view, lambda view: not view["workers"], seconds=12)
 
 
 async def test_a_port_that_is_taken_stops_the_worker_with_a_reason(bare: EmbeddedEngine) -> None:

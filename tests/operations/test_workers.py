@@ -5,9 +5,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.worker.v1 import PluginInfo, WorkerHeartbeat
 from temporalio.api.workflowservice.v1 import PollActivityTaskQueueRequest
+from temporalio.client import Client
 
-from api.queues.workers import Poll, Sign, living
+from api.queues import workers
+from api.queues.workers import Poll, Sign, Signs, living, sign_of
+from duetime.observe.runtime import OFTEN
 from tests.operations.bench import Bench, until
 
 NOW = datetime(2027, 1, 15, 12, tzinfo=UTC)
@@ -66,6 +70,42 @@ def test_a_worker_for_workflows_alone_serves_no_jobs() -> None:
     assert alive([sign(used=0, free=0)], []) == {}
     assert alive([sign(used=0, free=0)], [Poll("1@a", ago(5))]) == {"1@a": "heartbeat"}
     assert alive([sign(used=None, free=None)], []) == {"1@a": "heartbeat"}
+
+
+@pytest.mark.parametrize(
+    ("plugins", "elapsed", "interval"), [([OFTEN], None, 2), ([], None, 0), ([OFTEN], 5, 5), ([], 60, 60)]
+)
+def test_a_first_sign_tells_how_often_there_will_be_one(
+    plugins: list[str], elapsed: int | None, interval: int
+) -> None:
+    said = WorkerHeartbeat(plugins=[PluginInfo(name=name) for name in plugins])
+    if elapsed is not None:
+        said.elapsed_since_last_heartbeat.FromSeconds(elapsed)
+    assert sign_of(said).interval == timedelta(seconds=interval)
+
+
+def test_a_sign_that_is_new_to_us_may_be_old(monkeypatch: pytest.MonkeyPatch, client: Client) -> None:
+    """Somebody looks once a minute; the worker died right after the first look, and its clock is an hour wrong."""
+    clock, signs = [1000.0], Signs(client)
+    monkeypatch.setattr(workers.time, "monotonic", lambda: clock[0])
+
+    def silent(said: float) -> float:
+        one = Sign("i", "1@a", "mail", ago(3600 - said), timedelta(seconds=2))
+        signs.remember([one])
+        return signs.silent([one])["i"].total_seconds()
+
+    silent(0)
+    clock[0] += 60
+    assert silent(4) == 56
+    clock[0] += 10
+    assert silent(4) == 66, "nothing new"
+    clock[0] += 60
+    assert silent(130) == 0, "it lives again"
+    clock[0] += 60
+    assert silent(186) == 4
+    clock[0] += 60
+    assert silent(20) == 0, "its clock was set back"
+    assert silent(9999) == 0, "and forth"
 
 
 def test_how_long_a_worker_is_silent_is_told_by_our_clock() -> None:

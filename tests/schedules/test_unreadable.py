@@ -3,10 +3,12 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from api.doctor.schedules import examine_schedules
 from api.schedules.forecasting import _foreseen
 from api.schedules.views import summary_of, view_of
 from duetime.contracts.schedule_book import Book, Put, Server
 from duetime.contracts.schedule_view import ScheduleLinks, ScheduleState
+from duetime.doctor.findings import Severity
 from duetime.schedules.changes import created
 
 NOW = datetime(2027, 1, 15, 8, tzinfo=UTC)
@@ -34,6 +36,15 @@ def test_it_is_told_on_the_schedule_itself() -> None:
     assert "unknown time zone 'Mars/Olympus'" in summary.fault
     view = view_of(bad, Server(exists=True), [], None, NOW, LINKS)
     assert (view.next, view.warnings) == ([], [summary.fault])
+
+
+def test_the_doctor_names_it() -> None:
+    both = [summary_of(book("good"), NOW), summary_of(book("bad", timezone="Europe/Paris"), NOW)]
+    (told,) = examine_schedules(both, NOW)
+    assert told.severity is Severity.ERROR and "`bad` does not fire" in told.says
+    assert (
+        "unknown time zone 'Mars/Olympus'" in told.says and told.fix == "put it again: PUT /v1/schedules/bad"
+    )
 
 
 def test_the_others_go_on() -> None:
