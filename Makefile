@@ -12,11 +12,11 @@ help:  ## List the commands
 run: runtime  ## Start the embedded Temporal server, a worker and the API, until Ctrl-C
 	@exec $(BIN)/python dev.py
 
-# More processes than cores, since tests wait for servers as much as they compute; whoever is done takes tests from the
-# others. Python may keep what it compiled: every process would compile the tests anew.
+# More processes than cores, since tests wait for servers as much as they compute; few tests at a time, so that none wait
+# behind a long one. Python may keep what it compiled: every process would compile the tests anew.
 test: export PYTHONDONTWRITEBYTECODE =
 test: tools  ## Run the tests; some of them only: make test ARGS="tests/test_house.py -k wheel"
-	@$(BIN)/python -m pytest -n 6 --dist worksteal $(ARGS)
+	@$(BIN)/python -m pytest -n 6 --maxschedchunk 8 $(ARGS)
 
 faults: tools  ## The long fault suite, a quarter of an hour; DUETIME_FAULT_SEED repeats a run
 	@$(BIN)/python -m pytest -s -m faults tests/faults tests/fencing $(ARGS)

@@ -15,9 +15,9 @@ from tests.api.conftest import REAL_PATIENCE, calling, settings
 from tests.api.stage import HANDLERS, Stage
 from workflows.worker import orchestrator
 
-JOBS = 120
+JOBS = 200
 #: How many are accepted before the server dies.
-ENOUGH = 40
+ENOUGH = 60
 
 
 async def test_kill_9_under_load_loses_nothing(
