@@ -40,6 +40,10 @@ async def test_results_come_back_in_the_order_of_the_list(pipelines: Pipelines, 
     item = await pipelines.handle_of(handle, "each", 5).describe()
     assert item.typed_search_attributes[attributes.PIPELINE_ID] == handle.id
     assert item.root_id == handle.id and item.parent_id == f"{handle.id}~each"
+    assert await item.static_summary() == "5: say"
+    assert (
+        await (await pipelines.handle_of(handle, "each").describe()).static_summary() == "each: say, 6 items"
+    )
 
 
 async def test_items_and_results_go_into_the_payload(pipelines: Pipelines, log: Log) -> None:

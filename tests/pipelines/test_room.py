@@ -116,12 +116,12 @@ def test_many_may_be_under_way() -> None:
 async def test_large_payloads_and_results_together_break_no_history(
     pipelines: Pipelines, log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With bounds of a twentieth, forty jobs that are all given, and return, what only a few can at once."""
+    """With bounds of a fifteenth, twenty-four jobs that are all given, and return, what only a few can at once."""
     most = 3_000_000
     monkeypatch.setattr(room, "MOST_BYTES", most)
     monkeypatch.setattr(room, "WORN_BYTES", most // 3)
     big = {"kind": "long", "payload": {"text": "x" * 10, "times": 10_000}}
-    names = [f"n{index}" for index in range(40)]
+    names = [f"n{index}" for index in range(24)]
     jobs: dict[str, dict[str, Any]] = {"first": big}
     for name in names:
         jobs[name] = {"kind": "say", "needs": ["first"], "payload": {"v": {"$result": "first"}}}
