@@ -15,9 +15,12 @@ _DYNAMIC_CONFIG = {
     "matching.enableFairness": "true",
     "matching.numTaskqueueReadPartitions": "1",
     "matching.numTaskqueueWritePartitions": "1",
-    # The dev server would read the search attributes and the namespace from its database with each step of each
-    # workflow, a dozen times for a job and a tenth of its work. It has both in memory, as fresh as it is told to keep
-    # the namespace: what is registered at the first start can be used that soon.
+}
+
+#: What the dev server would do otherwise: read the search attributes and the namespace from its database with each step
+#: of each workflow, a dozen times for a job and a tenth of its work. So it has both in memory, as fresh as it is told to
+#: keep the namespace: what is registered at the first start can be used that soon. A cluster does so by itself.
+DEV_SERVER_ALONE = {
     "system.forceSearchAttributesCacheRefreshOnRead": "false",
     "system.namespaceCacheRefreshInterval": '"250ms"',
 }
@@ -49,7 +52,7 @@ def server_command(
         command += [part for pragma in _PRAGMAS for part in ("--sqlite-pragma", pragma)]
     if namespace != "default":
         command += ["--namespace", namespace]
-    for key, value in {**_DYNAMIC_CONFIG, **dynamic_config}.items():
+    for key, value in {**_DYNAMIC_CONFIG, **DEV_SERVER_ALONE, **dynamic_config}.items():
         command += ["--dynamic-config-value", f"{key}={value}"]
     # Saying "warn", the default, would unmute the warnings that every shutdown brings.
     command += [] if log_level == "warn" else ["--log-level", log_level]

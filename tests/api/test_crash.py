@@ -13,6 +13,7 @@ from duetime.worker import Worker
 from tests.api.caller import Answer, Caller, problem
 from tests.api.conftest import REAL_PATIENCE, calling, settings
 from tests.api.stage import HANDLERS, Stage
+from tests.support.waiting import eventually
 from workflows.worker import orchestrator
 
 JOBS = 200
@@ -42,7 +43,7 @@ async def test_kill_9_under_load_loses_nothing(
             assert {job["id"]: job["run_id"] for job in done} == accepted
             # Whoever got no answer asks again under the same id: it becomes one job, whatever became of the first call.
             again = [body(queue, n) for n in range(JOBS) if name(queue, n) not in accepted]
-            for answer in await asyncio.gather(*(api.post(each) for each in again)):
+            for answer in await asyncio.gather(*(asked_until_answered(api, each) for each in again)):
                 if answer.status_code not in (200, 201):  # It began without an answer, and is done already.
                     assert problem(answer, 409, "id-in-use")["job"]["state"] == "succeeded"
             rest = await asyncio.gather(*(api.final(each["id"]) for each in again))
@@ -59,6 +60,18 @@ def name(queue: str, n: int) -> str:
 def body(queue: str, n: int) -> dict[str, object]:
     same = {"on_conflict": "return", "retry": {"max_attempts": 20}, "lease": "5s"}
     return {"kind": "echo", "queue": queue, "id": name(queue, n), "payload": {"n": n}, **same}
+
+
+async def asked_until_answered(api: Caller, job: dict[str, object]) -> Answer:
+    """As a client does: a `503` says that nobody knows, and to ask again."""
+    answers: list[Answer] = []
+
+    async def asked() -> bool:
+        answers.append(await api.post(job))
+        return answers[-1].status_code != 503
+
+    await eventually(asked)
+    return answers[-1]
 
 
 async def load_and_kill(engine: EmbeddedEngine, api: Caller) -> dict[str, str]:

@@ -21,7 +21,7 @@ async def test_nothing_is_lost_between_the_server_and_a_worker_that_leaves(
     """Twenty jobs, each started while its only worker shuts down, at a moment of its own."""
     handles = []
     for milliseconds in range(20):
-        async with serving(client, jobs.queue, quick, grace=0.2):
+        async with serving(client, jobs.queue, quick, grace=0.5):
             handles.append(await jobs.start("quick", lease="30s"))
             await asyncio.sleep(milliseconds / 1000)
     async with serving(client, jobs.queue, quick):

@@ -154,8 +154,7 @@ async def test_no_handler(bench: Bench, engine: EmbeddedEngine) -> None:
         assert why["state"] == "retrying" and why["next_change_at"] is not None
         (suggestion,) = why["suggestions"]
         assert suggestion["command"] == f"python worker.py --queues {bench.queue} --handlers my_app.handlers"
-        view = await bench.view()
-        assert view["health"] == "no_handler"
+        view = await until(bench.view, lambda seen: seen["health"] == "no_handler")
         assert (
             view["verdict"] == "1 job waits for a worker that has a handler for 'quick'; 1 worker serves it"
         )
