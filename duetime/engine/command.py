@@ -17,9 +17,9 @@ _DYNAMIC_CONFIG = {
     "matching.numTaskqueueWritePartitions": "1",
 }
 
- would do otherwise: read the search attributes and the namespace from its database with each step
-#: of each workflow, a dozen times for a job and a tenth of its work. So it has both in memory, as fresh as it is told to
-#: keep the namespace: what is registered at the first start can be used that soon. A cluster does so by itself.
+#: What the dev server would do otherwise: read the search attributes and the namespace from its database with each step
+#: of each workflow, a dozen times for a job and a tenth of its work. So it has both in memory, as fresh as it is told
+#: to keep the namespace: what is registered at the first start can be used that soon. A cluster does so by itself.
 DEV_SERVER_ALONE = {
     "system.forceSearchAttributesCacheRefreshOnRead": "false",
     "system.namespaceCacheRefreshInterval": '"250ms"',
