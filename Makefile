@@ -16,7 +16,7 @@ run: runtime  ## Start the embedded Temporal server, a worker and the API, until
 # behind a long one. Python may keep what it compiled: every process would compile the tests anew.
 test: export PYTHONDONTWRITEBYTECODE =
 test: tools  ## Run the tests; some of them only: make test ARGS="tests/test_house.py -k wheel"
-	@$(BIN)/python -m pytest -n 6 --maxschedchunk 8 $(ARGS)
+	@$(BIN)/python -m pytest -n 4 --maxschedchunk 8 $(ARGS)
 
 faults: tools  ## The long fault suite, a quarter of an hour; DUETIME_FAULT_SEED repeats a run
 	@$(BIN)/python -m pytest -s -m faults tests/faults tests/fencing $(ARGS)

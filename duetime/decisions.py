@@ -192,13 +192,22 @@ def _after_lost_lease(ended: Ended, record: Record, situation: Situation) -> Ste
     record = _closed(ended, record, situation, AttemptOutcome.LEASE_LOST, acknowledged=acknowledged)
     if not acknowledged:
         if record.unacknowledged < limits.UNACKNOWLEDGED_ATTEMPTS:
-            return Again(timedelta(0), "lease_lost", record)
+            return Again(_left_to_wait(ended.sign, situation.now), "lease_lost", record)
         message = (
             f"{limits.UNACKNOWLEDGED_ATTEMPTS} workers in a row took the job and were not heard of again"
         )
         return Fail(Error(type=ErrorType.WORKER_LOST, message=message), record)
     message = "the worker gave no sign of life for the length of the lease"
     return _again_or_fail(Error(type=ErrorType.LEASE_LOST, message=message), "lease_lost", record, situation)
+
+
+def _left_to_wait(sign: Sign | None, now: datetime) -> timedelta:
+    """What is left of the wait after the attempt that was heard of last: a server that crashed may hand out the next
+    one too early, and to nobody."""
+    last = sign.record.attempts[-1] if sign and sign.record.attempts else None
+    if sign is None or sign.delay is None or last is None or last.finished_at is None:
+        return timedelta(0)
+    return max(timedelta(0), last.finished_at + timedelta(seconds=sign.delay) - now)
 
 
 def _after_timeout(ended: Ended, record: Record, situation: Situation) -> Step:

@@ -218,7 +218,7 @@ class Sign(Part):
 
     protocol: int = Field(1, alias="$duetime")
     record: Record = Record()
-    #: Seconds until the next attempt, when the handler asked for it.
+    #: Seconds from the end of the last attempt to the next one, when that has to wait.
     delay: float | None = None
     #: The worker had no handler for the kind: no attempt was made.
     no_handler: bool = False

@@ -92,7 +92,7 @@ class Verdict:
         if self._is_servers_last:
             return self._hand_back(AttemptOutcome.INTERRUPTED, delay=wait.total_seconds())
         self._close(AttemptOutcome.INTERRUPTED)
-        self.last_words = self._lease.sign()
+        self.last_words = self._lease.sign().model_copy(update={"delay": wait.total_seconds()})
         return ApplicationError("handed out before its time", type="TooEarly", next_retry_delay=wait)
 
     def _verdict(self, error: BaseException) -> ApplicationError:
@@ -133,10 +133,10 @@ class Verdict:
         if final:
             return ApplicationError(error.message, sign.compact(), type=error.type, non_retryable=True)
         wait = retry_delay(self._retry, self._attempt_number, random.random()) if delay is None else delay  # noqa: S311
+        words = Sign(record=sign.record, delay=wait.total_seconds())
         if self._is_servers_last:
-            words = Sign(record=sign.record, delay=wait.total_seconds()).compact()
-            return ApplicationError(error.message, words, type=error.type, non_retryable=True)
-        self.last_words = sign
+            return ApplicationError(error.message, words.compact(), type=error.type, non_retryable=True)
+        self.last_words = words
         return ApplicationError(error.message, type=error.type, next_retry_delay=max(wait, _SOONEST))
 
     def _hand_back(self, outcome: AttemptOutcome, delay: float | None = None) -> ApplicationError:

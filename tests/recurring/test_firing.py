@@ -152,7 +152,7 @@ async def test_a_pipeline_that_an_edit_put_in_place_of_a_job_counts_with_it(
 async def test_a_stable_jitter_holds_the_pipeline_back(
     recurring: Recurring, worker: Worker, stage: Stage
 ) -> None:
-    due = soon(1)
+    due = soon(4)
     fields = {"at": [due, later(due, 1)], "overlap": "allow", "jitter": "2h", "jitter_mode": "stable"}
     await recurring.made(**fields, pipeline={"deadline": "1h"})
     begun = await recurring.until_begun(2)
@@ -185,7 +185,7 @@ async def test_a_stable_jitter_holds_the_pipeline_back(
 async def test_a_short_stable_jitter_ends_by_itself(
     recurring: Recurring, worker: Worker, stage: Stage
 ) -> None:
-    due = soon(1)
+    due = soon(5)
     await recurring.made(at=[due], jitter="3s", jitter_mode="stable")
     (one,) = await recurring.until_begun(1)
     found = await recurring.final(one["id"])
@@ -218,7 +218,7 @@ async def test_times_of_the_past_run_once(recurring: Recurring, worker: Worker) 
 async def test_what_a_pause_kept_from_running_runs_when_asked_for(
     recurring: Recurring, worker: Worker
 ) -> None:
-    due = soon(2)
+    due = soon(4)
     await recurring.made(at=[due, later(due, 3600)], overlap="allow")
     await recurring.told("pause", reason="deploy")
     await passed(later(due, 1))

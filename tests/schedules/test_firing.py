@@ -21,7 +21,7 @@ async def tells_nominal(payload: dict[str, Any], job: Job) -> str:
 
 
 async def test_a_run_carries_its_nominal_time_everywhere(schedule: Scheduler, client: Client) -> None:
-    due = soon(1)
+    due = soon(4)
     async with Worker(client, [tells_nominal], queues=[schedule.queue]):
         await schedule.made(at=[due], job={"kind": "tells-nominal", "tags": ["x"], "priority": 2})
         (job,) = await schedule.until_fired(1)
@@ -91,8 +91,8 @@ async def test_a_time_that_comes_twice_cannot_be_left_out_once(schedule: Schedul
 
 async def test_a_pause_is_no_outage(schedule: Scheduler) -> None:
     """Nothing runs in it, nothing is made up after it, and an edit does not end it."""
-    first = soon(2)
-    times = [later(first, seconds) for seconds in (0, 1, 4)]
+    first = soon(4)
+    times = [later(first, seconds) for seconds in (0, 1, 6)]
     await schedule.made(at=times, catch_up={"window": "1h", "policy": "all"})
     paused = await schedule.told("pause", reason="month end", by="anna")
     assert paused["state"] == "paused"
@@ -172,7 +172,7 @@ async def test_a_failure_pauses_it_when_that_is_wanted(schedule: Scheduler, work
 
 
 async def test_a_stable_jitter_moves_each_run_by_the_same_span(schedule: Scheduler) -> None:
-    due = soon(1)
+    due = soon(4)
     await schedule.made(at=[due, later(due, 1)], overlap="allow", jitter="1h", jitter_mode="stable")
     jobs = await schedule.until_fired(2)
     assert {job["state"] for job in jobs} == {"scheduled"}

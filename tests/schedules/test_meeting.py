@@ -69,7 +69,7 @@ async def test_each_policy_does_what_it_says(schedule: Scheduler, worker: Worker
 async def test_the_run_of_a_deleted_schedule_goes_on_and_is_not_the_new_ones(
     schedule: Scheduler, worker: Worker, stage: Stage
 ) -> None:
-    due = soon(1)
+    due = soon(4)
     await schedule.made(at=[due, later(due, 1), later(due, 3600)], job={"kind": "gate"})
     job_id = run_id(schedule.id, parse_instant(due))
     await stage.began(job_id)

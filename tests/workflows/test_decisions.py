@@ -154,6 +154,16 @@ TABLE: dict[str, tuple[Ended, Situation, tuple[str, Any, list[str]]]] = {
         situation(),
         ("lease_lost", 0, ["failed", "lease_lost?"]),
     ),
+    "the same, handed out before its time by a server that crashed": (
+        Ended(How.LEASE_LOST, sign=said(attempt(1, O.FAILED), delay=60.0)),
+        situation(),
+        ("lease_lost", 55, ["failed", "lease_lost?"]),
+    ),
+    "the same, when its time has come meanwhile": (
+        Ended(How.LEASE_LOST, sign=said(attempt(1, O.FAILED), delay=3.0)),
+        situation(),
+        ("lease_lost", 0, ["failed", "lease_lost?"]),
+    ),
     "the tenth in a row that nobody acknowledged": (
         Ended(How.LEASE_LOST),
         situation(*(attempt(n, O.LEASE_LOST, acknowledged=False) for n in range(1, 10)), max_attempts=1),
