@@ -73,8 +73,10 @@ class Ended:
 class Children:
     """The children of this workflow that are under way."""
 
-    def __init__(self, parallel: int) -> None:
-        self._parallel = parallel
+    def __init__(self, parallel: int, *, renewed: bool = True) -> None:
+        #: `renewed` where the workflow goes on in a fresh history once its own is worn. Where it does not, nothing may
+        #: wait for that.
+        self._parallel, self._renewed = parallel, renewed
         self._handles: dict[str, Any] = {}
         self._stops: dict[str, StopRequest] = {}
         self._budget = TaskBudget()
@@ -157,7 +159,8 @@ class Children:
         events = info.get_current_history_length()
         begun = self._budget.taken if self._budget.events == events else 0
         length = info.get_current_history_size() + begun
-        return fits(length, events, self._reserved, given, returns + _OVERHEAD)
+        worn = self._renewed and is_worn(length, events)
+        return fits(length, worn, self._reserved, given, returns + _OVERHEAD)
 
     @contextlib.asynccontextmanager
     async def room_for(self, size: int) -> AsyncIterator[None]:

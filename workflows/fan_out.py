@@ -39,6 +39,7 @@ with workflow.unsafe.imports_passed_through():
 #: How long the memo may lag behind the counts: each entry in it costs about as much as a tenth of an item.
 _LAG = timedelta(seconds=2)
 _PART_FAILED = "part-failed"
+_ANOTHER_FAILED = StopRequest(reason="another item failed")
 
 
 @workflow.defn(name=FAN_OUT)
@@ -59,7 +60,7 @@ class FanOutWorkflow:
         self._is_ours = True
         given = self._given
         self._stop = given.stopped
-        self._children = Children(given.max_parallel)
+        self._children = Children(given.max_parallel, renewed=given.parts <= 1)
         self._marks = [Mark.WAITING] * len(given.items)
         self._results: list[Any] | None = [None] * len(given.items)
         self._size = 2
@@ -117,11 +118,13 @@ class FanOutWorkflow:
             self._publish()
             if not self._running and (self._stopping or self._is_through()):
                 return
-            if self._children.may_start_over(len(self._running)):
+            if self._may_start_over():
                 self._start_over()
-            await workflow.wait_condition(
-                lambda: self._news or self._children.may_start_over(len(self._running))
-            )
+            await workflow.wait_condition(lambda: self._news or self._may_start_over())
+
+    def _may_start_over(self) -> bool:
+        """Never while it stops: the next run would not know."""
+        return not self._stopping and self._children.may_start_over(len(self._running))
 
     def _begin(self) -> None:
         if self._stopping:
@@ -229,12 +232,14 @@ class FanOutWorkflow:
         elif self._results is not None:
             self._results[mine] = told.results
         self._first_error = self._first_error or told.first_error
+        if self._given.stop and ended.mark is not Mark.SUCCEEDED and not self._stopping:
+            self._stop_all(_ANOTHER_FAILED)  # a part that was terminated did not say so itself
 
     @workflow.signal(name=_PART_FAILED)
     @forgiving
     def part_failed(self) -> None:
         """An item of a part failed, and that ends the others."""
-        self._stop_all(StopRequest(reason="another item failed"))
+        self._stop_all(_ANOTHER_FAILED)
 
     # -- one item -------------------------------------------------------------------------------------------
 
@@ -292,7 +297,7 @@ class FanOutWorkflow:
         if self._given.stop:
             if self._given.slice is not None and not self._stopping:
                 self._in_background(self._tell_of_failure(self._given.slice.of))
-            self._stop_all(StopRequest(reason="another item failed"))
+            self._stop_all(_ANOTHER_FAILED)
 
     def _keep(self, index: int, result: Any) -> None:
         """Keeps a result, as long as all of them together are not too large."""

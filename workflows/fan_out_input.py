@@ -116,7 +116,9 @@ def done_of(done: ItemsEnding, mine: slice) -> ItemsEnding:
     """What is done of one part of the items."""
     marks = done.marks[mine]
     if done.results is None:
-        return done.model_copy(update={"marks": marks, "counts": ItemCounts()})
+        # Too large together: a share of what they came to, since the shares are added up again.
+        share = 2 + done.size // (mine.step or 1)
+        return done.model_copy(update={"marks": marks, "size": share, "counts": ItemCounts()})
     results = done.results[mine]
     kept = [result for mark, result in zip(marks, results, strict=True) if mark == Mark.SUCCEEDED]
     size = 2 + sum(check_json(result, limits.RESULT_BYTES * 2) + 1 for result in kept)

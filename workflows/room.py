@@ -37,10 +37,10 @@ def room_for(parallel: int, running: int, size: int, events: int, largest: int) 
     return max(0, min(parallel, (_GUESSED_BYTES - size) // max(largest, _RESERVE)) - running)
 
 
-def fits(size: int, events: int, reserved: int, given: int, returns: int) -> bool:
+def fits(size: int, worn: bool, reserved: int, given: int, returns: int) -> bool:
     """Whether a child that is given so much, and may return so much, may begin beside those under way, for which
     `reserved` bytes are set aside. One alone always may, in a history that is not worn."""
-    if is_worn(size, events):
+    if worn:
         return False
     return not reserved or size + reserved + given + returns <= MOST_BYTES
 

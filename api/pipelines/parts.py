@@ -151,18 +151,22 @@ class Parts:
 
     async def _sum(self, fan_out_id: str, counts: ItemCounts, began: datetime) -> ItemCounts:
         """The counts of all its parts; what has not begun since has counted nothing yet."""
+
+        async def one(part: int) -> ItemCounts:
+            try:
+                described, its = await self._counted(part_id(fan_out_id, part))
+            except NotAJob:
+                return ItemCounts()
+            except RPCError as error:
+                if is_unknown_id(error):
+                    return ItemCounts()
+                raise
+            started = instant(described.workflow_execution_info.start_time)
+            return its if its is not None and started >= began else ItemCounts()
+
         told = ItemCounts()
-        for part in range(counts.parts):
-            with contextlib.suppress(NotAJob):
-                try:
-                    described, its = await self._counted(part_id(fan_out_id, part))
-                except RPCError as error:
-                    if is_unknown_id(error):
-                        continue
-                    raise
-                started = instant(described.workflow_execution_info.start_time)
-                if its is not None and started >= began:
-                    told = told.plus(its)
+        for its in await together(one(part) for part in range(counts.parts)):
+            told = told.plus(its)
         return told.model_copy(update={"total": counts.total})
 
 

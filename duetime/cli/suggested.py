@@ -5,6 +5,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 from duetime.contracts.why import Suggestion
 
@@ -51,6 +52,6 @@ def as_command(suggestion: Suggestion) -> str:
     body = suggestion.body or {}
     for method, path, words in _COMMANDS:
         if method == suggestion.method and (found := re.fullmatch(path, suggestion.path)):
-            return shlex.join(["duetime", *words(found[1], body)])
+            return shlex.join(["duetime", *words(unquote(found[1]), body)])
     said = f" {shlex.quote(json.dumps(suggestion.body))}" if suggestion.body is not None else ""
     return f"{suggestion.method} {suggestion.path}{said}"

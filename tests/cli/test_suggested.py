@@ -23,6 +23,7 @@ def line(method: str, path: str, body: object = None) -> str:
     ("call", "command"),
     [
         (("POST", "/v1/jobs/a:b:run-now"), "duetime run-now a:b"),
+        (("POST", "/v1/jobs/my%20job%2F1:run-now"), "duetime run-now 'my job/1'"),
         (("POST", "/v1/jobs/j:cancel", {"mode": "graceful"}), "duetime cancel j"),
         (("POST", "/v1/jobs/j:retry"), "duetime retry j"),
         (("POST", "/v1/jobs/j:retry", {"force": True}), "duetime retry j --force"),

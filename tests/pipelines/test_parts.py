@@ -13,6 +13,8 @@ from duetime.contracts.pipeline import part_id
 from duetime.contracts.pipeline_state import ItemsEnding
 from tests.pipelines.support import Log, Pipelines, counts, ended, retried
 from tests.support.waiting import eventually
+from workflows.children import Children
+from workflows.fan_out import FanOutWorkflow
 from workflows.fan_out_input import done_of
 from workflows.parts import how_many, slots
 
@@ -55,7 +57,8 @@ def test_what_is_done_of_a_part() -> None:
     }
     assert done_of(done, slice(1, None, 2)).compact() == {"marks": "-s", "results": [None, "b"], "size": 6}
     too_large = ItemsEnding(marks="s-ss-", size=900_000)
-    assert done_of(too_large, slice(1, None, 2)).results is None
+    share = done_of(too_large, slice(1, None, 2))
+    assert share.results is None and share.size == 450_002, "both shares add up to what it was"
 
 
 async def test_a_thousand_items_fifty_at_a_time(pipelines: Pipelines, log: Log) -> None:
@@ -90,6 +93,30 @@ async def test_one_failed_item_ends_those_of_other_parts(pipelines: Pipelines, l
     assert done.marks == "f"
     told = await counts(pipelines.handle_of(handle, "each"))
     assert (told.failed, told.cancelled + told.failed, told.running) == (1, 60, 0)
+
+
+async def test_the_loss_of_a_part_ends_the_others_too(pipelines: Pipelines, log: Log) -> None:
+    waiting = each([{"pause": 600} for _ in ITEMS], payload={"$item": ""}, lease="2s")
+    handle = await pipelines.start({"each": waiting}, on_failure="stop")
+    await eventually(lambda: len(log.began) == 60)
+    await pipelines.client.get_workflow_handle(part_id(f"{handle.id}~each", 0)).terminate("by hand")
+    assert (await ended(handle)).marks == "f"
+    told = await counts(pipelines.handle_of(handle, "each"))
+    assert (told.cancelled, told.running) == (60, 0)
+
+
+def test_a_job_that_is_stopping_does_not_go_on_in_a_fresh_history() -> None:
+    """Which would not know that it is, and begin the rest of its items."""
+
+    class Worn(Children):
+        def may_start_over(self, running: int) -> bool:
+            return True
+
+    job = FanOutWorkflow.__new__(FanOutWorkflow)
+    job._children, job._running, job._stopping = Worn(1), {0: None}, False
+    assert job._may_start_over()
+    job._stopping = True
+    assert not job._may_start_over()
 
 
 async def test_cancelling_ends_all_parts(pipelines: Pipelines, log: Log) -> None:

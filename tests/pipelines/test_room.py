@@ -13,7 +13,16 @@ from duetime.contracts.record import Attempt, Ending, Error, Progress, cut, fitt
 from duetime.contracts.states import AttemptOutcome
 from tests.pipelines.support import Log, Pipelines, ended
 from workflows import room
-from workflows.room import ITEMS_RETURN, JOB_RETURNS, MOST_BYTES, TaskBudget, fits, is_worn, room_for
+from workflows.room import (
+    ITEMS_RETURN,
+    JOB_RETURNS,
+    MOST_BYTES,
+    WORN_BYTES,
+    TaskBudget,
+    fits,
+    is_worn,
+    room_for,
+)
 
 #: What the server takes.
 HISTORY_BYTES, HISTORY_EVENTS, COMMAND_BYTES = 50 * 1024 * 1024, 51_200, 4 * 1024 * 1024
@@ -44,7 +53,7 @@ def test_no_history_breaks_and_nobody_waits_for_ever(children: list[tuple[int, i
 
     for begun, (told, returns, part, after) in enumerate(children):
         come_back(begun)
-        while not fits(size, events, reserved, told, returns):
+        while not fits(size, is_worn(size, events), reserved, told, returns):
             if not under_way:
                 assert is_worn(size, events), "else it would wait for ever"
                 size = events = reserved = 0
@@ -53,6 +62,13 @@ def test_no_history_breaks_and_nobody_waits_for_ever(children: list[tuple[int, i
         size, reserved = size + told, reserved + returns
         under_way.append((returns, int(returns * part), begun + after))
         assert size + reserved < HISTORY_BYTES and events < HISTORY_EVENTS
+
+
+def test_what_never_goes_on_in_a_fresh_history_does_not_wait_for_one() -> None:
+    """A job whose items are in parts: a part that has still to begin does, however long the history has become."""
+    assert not fits(WORN_BYTES, True, 0, 1, 1)
+    assert fits(WORN_BYTES, False, 0, 1, 1)
+    assert not fits(WORN_BYTES, False, MOST_BYTES - WORN_BYTES, 1, 1), "but not beside what would be too much"
 
 
 @pytest.mark.parametrize("letter", ["x", "é", "😀", "\x00"])
