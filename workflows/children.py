@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -147,11 +147,11 @@ class Children:
                 await self._until(lambda: planned.id in stops or self._fits(size, planned.returns))
             elif budget.take(size, length()):
                 break
-        self._reserved += planned.returns + _OVERHEAD
+        self._set_aside(planned.returns)
         try:
             return await self._start_now(planned, size)
         except BaseException:
-            self._reserved -= planned.returns + _OVERHEAD
+            self._give_back(planned.returns)
             raise
 
     def _fits(self, given: int, returns: int) -> bool:
@@ -167,16 +167,17 @@ class Children:
         """Room in the history for so many bytes that something else than a child brings, beside what is under way."""
         if not self._fits(0, size):
             await self._until(lambda: self._fits(0, size))
-        with self._set_aside(size):
-            yield
-
-    @contextlib.contextmanager
-    def _set_aside(self, returns: int) -> Iterator[None]:
-        self._reserved += returns + _OVERHEAD
+        self._set_aside(size)
         try:
             yield
         finally:
-            self._reserved -= returns + _OVERHEAD
+            self._give_back(size)
+
+    def _set_aside(self, returns: int) -> None:
+        self._reserved += returns + _OVERHEAD
+
+    def _give_back(self, returns: int) -> None:
+        self._reserved -= returns + _OVERHEAD
 
     async def _until(self, condition: Callable[[], bool]) -> None:
         """Waits for room, which a fresh history may have to make."""
@@ -211,7 +212,7 @@ class Children:
         except ChildWorkflowError as error:
             return _not_succeeded(planned.type, error)
         finally:
-            self._reserved -= planned.returns + _OVERHEAD
+            self._give_back(planned.returns)
             del self._handles[child_id]
 
 

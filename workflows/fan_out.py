@@ -23,14 +23,13 @@ with workflow.unsafe.imports_passed_through():
     from duetime.contracts import limits
     from duetime.contracts.carry import StopRequest
     from duetime.contracts.instants import parse_instant
-    from duetime.contracts.json_value import check_json
     from duetime.contracts.pipeline import FAN_OUT
     from duetime.contracts.pipeline_state import ITEMS, ITEMS_OF, ItemCounts, ItemsEnding, Mark
     from duetime.contracts.record import cut
     from duetime.contracts.references import BadReference
     from duetime.contracts.states import ErrorType, State
     from workflows.children import Children, Ended, Planned, last_run
-    from workflows.fan_out_input import FanOutInput, plan_parts
+    from workflows.fan_out_input import FanOutInput, listed_bytes, plan_parts
     from workflows.forgiving import forgiving
     from workflows.planning import Unfit, bad_reference, plan_job
     from workflows.raw import raw
@@ -301,7 +300,7 @@ class FanOutWorkflow:
 
     def _keep(self, index: int, result: Any) -> None:
         """Keeps a result, as long as all of them together are not too large."""
-        self._size += check_json(result, limits.RESULT_BYTES * 2) + 1
+        self._size += listed_bytes(result)
         if self._size > limits.ITEM_RESULTS_BYTES:
             self._results = None
         if self._results is not None:
@@ -378,7 +377,8 @@ class FanOutWorkflow:
             workflow.upsert_search_attributes([attributes.OUTCOME.value_set(State.CANCELLED)])
             message = (self._stop.reason if self._stop else None) or "cancelled"
             raise ApplicationError(message, ending, type=ErrorType.CANCELLED, non_retryable=True)
-        bad = counts.failed + counts.cancelled + counts.expired
-        message = f"{bad:,} of {counts.total:,} items did not succeed; {self._first_error or 'cancelled'}"
+        message = (
+            f"{counts.bad:,} of {counts.total:,} items did not succeed; {self._first_error or 'cancelled'}"
+        )
         message = cut(message, limits.ERROR_MESSAGE_LENGTH)
         raise ApplicationError(message, ending, type=ErrorType.ITEMS_FAILED, non_retryable=True)

@@ -121,8 +121,13 @@ def done_of(done: ItemsEnding, mine: slice) -> ItemsEnding:
         return done.model_copy(update={"marks": marks, "size": share, "counts": ItemCounts()})
     results = done.results[mine]
     kept = [result for mark, result in zip(marks, results, strict=True) if mark == Mark.SUCCEEDED]
-    size = 2 + sum(check_json(result, limits.RESULT_BYTES * 2) + 1 for result in kept)
+    size = 2 + sum(map(listed_bytes, kept))
     return done.model_copy(update={"marks": marks, "results": results, "size": size, "counts": ItemCounts()})
+
+
+def listed_bytes(result: Any) -> int:
+    """What a result adds to the JSON of the list of them."""
+    return check_json(result, limits.RESULT_BYTES * 2) + 1
 
 
 def _planned(given: FanOutInput, child_id: str) -> Planned:

@@ -198,8 +198,7 @@ def _counts(value: object) -> ItemCounts | None:
 
 
 def _items(counts: ItemCounts) -> ItemsView:
-    bad = counts.done - counts.succeeded
-    return ItemsView(total=counts.total, done=counts.done, running=counts.running, failed=bad)
+    return ItemsView(total=counts.total, done=counts.done, running=counts.running, failed=counts.bad)
 
 
 def _fan_out_state(status: WorkflowExecutionStatus, counts: ItemCounts | None) -> State:

@@ -24,10 +24,9 @@ from api.strict import StrictRoute
 router = APIRouter(tags=["health"], route_class=StrictRoute)
 log = logging.getLogger("duetime.api")
 
-#: Seconds: a worker that died is told within ten.
-_FRESH_LOOK = 2.5
-#: Seconds: however often it is asked for, a look at all queues is taken no more often than this.
-_FRESH = 10.0
+#: Seconds: however often it is asked for, a look is taken no more often than this. That at the queues has to tell of a
+#: worker that died within ten.
+_FRESH_QUEUES, _FRESH_SCHEDULES = 2.5, 10.0
 
 
 @router.get(
@@ -55,7 +54,7 @@ async def metrics(
 
 async def _look(queues: Queues) -> Sight | None:
     try:
-        return await answer_in_time(queues.board.all(_FRESH_LOOK))
+        return await answer_in_time(queues.board.all(_FRESH_QUEUES))
     except (RPCError, Problem, RuntimeError) as error:
         log.warning("the metrics have no backlog, Temporal does not tell: %s", error)
         return None
@@ -63,7 +62,7 @@ async def _look(queues: Queues) -> Sight | None:
 
 async def _tally(schedules: Schedules) -> Tally | None:
     try:
-        return await answer_in_time(schedules.tally.get(_FRESH))
+        return await answer_in_time(schedules.tally.get(_FRESH_SCHEDULES))
     except (RPCError, Problem, RuntimeError) as error:
         log.warning("the metrics have no schedules, Temporal does not tell: %s", error)
         return None

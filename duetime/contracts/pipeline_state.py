@@ -111,8 +111,13 @@ class ItemCounts(Part):
     parts: int = 0
 
     @property
+    def bad(self) -> int:
+        """Those that ended without success."""
+        return self.failed + self.cancelled + self.expired
+
+    @property
     def done(self) -> int:
-        return self.succeeded + self.failed + self.cancelled + self.expired
+        return self.succeeded + self.bad
 
     def plus(self, other: "ItemCounts") -> "ItemCounts":
         """Of both together."""

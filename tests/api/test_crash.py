@@ -64,14 +64,14 @@ def body(queue: str, n: int) -> dict[str, object]:
 
 async def asked_until_answered(api: Caller, job: dict[str, object]) -> Answer:
     """As a client does: a `503` says that nobody knows, and to ask again."""
-    answers: list[Answer] = []
 
-    async def asked() -> bool:
-        answers.append(await api.post(job))
-        return answers[-1].status_code != 503
+    async def asked() -> Answer | None:
+        answer = await api.post(job)
+        return answer if answer.status_code != 503 else None
 
-    await eventually(asked)
-    return answers[-1]
+    answer = await eventually(asked)
+    assert answer is not None
+    return answer
 
 
 async def load_and_kill(engine: EmbeddedEngine, api: Caller) -> dict[str, str]:
