@@ -24,7 +24,7 @@ from duetime.engine import prepare_namespace
 from duetime.handlers import Handler, HandlerFault, find_handlers
 from duetime.logs import set_up_logs
 from duetime.observe.runtime import RuntimeFault, set_up_runtime
-from duetime.process import EXIT_USAGE, run_main, stop_on_signals
+from duetime.process import EXIT_USAGE, run_main, settle, stop_on_signals
 from duetime.settings import Settings, settings_or_exit
 from duetime.worker import Worker
 from workflows.worker import orchestrator
@@ -164,6 +164,7 @@ async def main() -> int:
     stop = stop_on_signals(options.grace.total_seconds() + LAST_RESORT)
     client = await unless(stop, reach(settings))
     if client is not None:
+        settle()
         await serve(client, handlers, options, stop)
     return 0
 

@@ -5,7 +5,7 @@ import uvicorn
 from api.app import app_or_exit
 from api.security.connections import with_places
 from duetime.logs import set_up_logs
-from duetime.process import run_main
+from duetime.process import run_main, settle
 from duetime.settings import Settings, settings_or_exit
 
 
@@ -28,6 +28,7 @@ async def main() -> int:
     settings = settings_or_exit()
     set_up_logs(settings.log_level, settings.log_format, settings.secrets)
     server = uvicorn.Server(config_of(settings))
+    settle()
     await server.serve()
     return 0 if server.started else 1
 

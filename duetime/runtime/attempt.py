@@ -4,11 +4,11 @@ import asyncio
 import contextlib
 import json
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 from temporalio import activity
@@ -42,6 +42,8 @@ from duetime.runtime.stopping import Stop, reason_of
 from duetime.runtime.verdict import Verdict
 
 log = logging.getLogger("duetime.attempt")
+
+Result = TypeVar("Result")
 
 #: Seconds a handler that lost its lease, its time or its worker may take to clean up.
 CLEAN_UP = 5.0
@@ -159,25 +161,22 @@ class AttemptRun:
     async def _tell(self, say: Callable[[timedelta], Awaitable[None]] | None) -> None:
         if say is None:
             return
-        delivery = Delivery(self.tools.counters, self.tools.ending)
-        delivered = await self._finished(delivery.deliver(self.assignment.id, say))
-        if delivered is Delivered.IMPOSSIBLE:
+        if await self._deliver(say) is Delivered.IMPOSSIBLE:
             error = ApplicationError(
                 "the server does not accept how this attempt ended; its worker's log says why",
                 type=ErrorType.INVALID_RESULT,
                 non_retryable=True,
             )
-            await self._finished(
-                delivery.deliver(self.assignment.id, lambda limit: self.calls.fail(error, None, limit))
-            )
+            await self._deliver(lambda limit: self.calls.fail(error, None, limit))
 
-    async def _finished(self, step: Coroutine[Any, Any, Delivered]) -> Delivered:
-        """The outcome of `step`, although the worker or the server cancels the activity meanwhile."""
-        doing = self.tools.keeper.run(step)
-        while not doing.done():
-            with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.wait([doing])
-        return doing.result()
+    async def _deliver(self, say: Callable[[timedelta], Awaitable[None]]) -> Delivered:
+        """What became of it, although the worker or the server cancels the activity meanwhile."""
+        delivery = Delivery(self.job_id, say, self.tools.counters, self.tools.ending)
+        # The first try from here: with an answer at once, as nearly always, no other thread need be woken.
+        first = asyncio.ensure_future(delivery.try_once())
+        if delivered := await _undisturbed(first):
+            return delivered
+        return await _undisturbed(self.tools.keeper.run(delivery.go_on()))
 
     async def run(self, payload: Any) -> dict[str, Any]:
         """The answer for the server; raises what the server or the workflow must know of.
@@ -269,14 +268,16 @@ class AttemptRun:
 
     async def _watch(self, execution: Execution) -> End:
         """Waits for the handler and passes on what stops it; leaves one behind that does not listen."""
-        loop, woken = asyncio.get_running_loop(), asyncio.Event()
+        loop = asyncio.get_running_loop()
+        woken: asyncio.Future[None] = loop.create_future()
         until = loop.time() + self.assignment.timeout
 
         def told() -> None:
             nonlocal until
             if self.lease.stop_reason is not Stop.CANCELLED:
                 until = loop.time() + CLEAN_UP
-            woken.set()
+            if not woken.done():
+                woken.set_result(None)
 
         def stop() -> None:  # on any thread: a `def` handler is stopped although the loop is blocked
             execution.stop()
@@ -287,15 +288,14 @@ class AttemptRun:
         if self.lease.stopped:
             stop()
         while not execution.future.done():
-            woken.clear()
-            waiter: asyncio.Future[Any] = asyncio.ensure_future(woken.wait())
+            if woken.done():
+                woken = loop.create_future()
             try:
                 left = max(0.0, until - loop.time())
-                await asyncio.wait([execution.future, waiter], timeout=left, return_when="FIRST_COMPLETED")
+                waits: list[asyncio.Future[Any]] = [execution.future, woken]
+                await asyncio.wait(waits, timeout=left, return_when="FIRST_COMPLETED")
             except asyncio.CancelledError:
                 self._heed_the_sdk()
-            finally:
-                waiter.cancel()
             if execution.future.done() or loop.time() < until:
                 continue
             if self.lease.stop_reason not in (None, Stop.CANCELLED):
@@ -304,3 +304,11 @@ class AttemptRun:
                 return Raised(asyncio.CancelledError())
             self.lease.stop(Stop.TIMED_OUT)
         return end_of(execution)
+
+
+async def _undisturbed(doing: "asyncio.Future[Result]") -> Result:
+    """What `doing` gives, which no cancellation of the one who waits for it cuts short."""
+    while not doing.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait([doing])
+    return doing.result()

@@ -39,34 +39,50 @@ class Delivered(Enum):
 
 
 class Delivery:
-    """Delivers endings for all attempts of a worker. `ending` is set when the worker shall end."""
+    """Delivers one ending of an attempt of `job_id`, by calling `say` with its time limit.
 
-    def __init__(self, counters: Counters, ending: asyncio.Event) -> None:
+    `ending` is set when the worker shall end.
+    """
+
+    def __init__(
+        self,
+        job_id: str,
+        say: Callable[[timedelta], Awaitable[None]],
+        counters: Counters,
+        ending: asyncio.Event,
+    ) -> None:
+        self._job_id, self._say = job_id, say
         self._counters = counters
         self._ending = ending
+        self._tries = 0
 
-    async def deliver(self, job_id: str, say: Callable[[timedelta], Awaitable[None]]) -> Delivered:
-        """Calls `say` with its time limit until there is an answer that counts."""
-        loop = asyncio.get_running_loop()
-        tries, until = 0, None
+    async def try_once(self) -> Delivered | None:
+        """`None` without an answer that counts."""
+        self._tries += 1
+        try:
+            await self._say(_TRY)
+            return Delivered.TAKEN
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return self._not_taken(certain=self._tries == 1)
+            if error.status is RPCStatusCode.INVALID_ARGUMENT:
+                log.error("the end of an attempt of job %s is not accepted: %s", self._job_id, error)
+                return Delivered.IMPOSSIBLE
+            log.warning("the end of an attempt of job %s has no answer yet: %s", self._job_id, error)
+            return None
+
+    async def go_on(self) -> Delivered:
+        """After a try without an answer: more of them, until there is one. On the loop that `ending` belongs to."""
+        loop, until = asyncio.get_running_loop(), None
         while True:
-            try:
-                await say(_TRY)
-                return Delivered.TAKEN
-            except RPCError as error:
-                if error.status is RPCStatusCode.NOT_FOUND:
-                    return self._not_taken(job_id, certain=tries == 0)
-                if error.status is RPCStatusCode.INVALID_ARGUMENT:
-                    log.error("the end of an attempt of job %s is not accepted: %s", job_id, error)
-                    return Delivered.IMPOSSIBLE
-                log.warning("the end of an attempt of job %s has no answer yet: %s", job_id, error)
             if self._ending.is_set():
                 until = until or loop.time() + _FAREWELL
                 if loop.time() > until:
                     self._counters.add("results_unknown")
                     return Delivered.GIVEN_UP
-            await self._pause(_PAUSES[min(tries, len(_PAUSES) - 1)])
-            tries += 1
+            await self._pause(_PAUSES[min(self._tries, len(_PAUSES)) - 1])
+            if delivered := await self.try_once():
+                return delivered
 
     async def _pause(self, seconds: float) -> None:
         if self._ending.is_set():
@@ -76,8 +92,8 @@ class Delivery:
             async with asyncio.timeout(seconds):
                 await self._ending.wait()
 
-    def _not_taken(self, job_id: str, *, certain: bool) -> Delivered:
+    def _not_taken(self, *, certain: bool) -> Delivered:
         self._counters.add("results_refused" if certain else "results_unknown")
         said = "refused: it is not the job's attempt any more" if certain else "unknown: an answer was lost"
-        log.warning("the end of an attempt of job %s is %s", job_id, said)
+        log.warning("the end of an attempt of job %s is %s", self._job_id, said)
         return Delivered.REFUSED if certain else Delivered.UNKNOWN

@@ -40,13 +40,13 @@ async def test_the_watch_over_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_a_delivery_that_pauses() -> None:
-    ending, tried = asyncio.Event(), asyncio.Event()
+    ending = asyncio.Event()
 
     async def say(limit: timedelta) -> None:
-        tried.set()
         raise RPCError("away", RPCStatusCode.UNAVAILABLE, b"")
 
-    task = asyncio.create_task(Delivery(Counters(), ending).deliver("job", say))
-    await tried.wait()
+    delivery = Delivery("job", say, Counters(), ending)
+    assert await delivery.try_once() is None
+    task = asyncio.create_task(delivery.go_on())
     await asyncio.sleep(0)
     await cancelled_with_the_news(task, ending.set)
