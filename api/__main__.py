@@ -9,6 +9,12 @@ from duetime.process import run_main, settle
 from duetime.settings import Settings, settings_or_exit
 
 
+#: Seconds between two requests on a connection. More than any client or proxy commonly keeps an idle one, so that it is
+#: they who close it: a request that meets our closing fails, and nobody can tell whether it was heard. Python's httpx
+#: keeps it for 5 s, proxies and load balancers for 60 s.
+IDLE = 75
+
+
 def config_of(settings: Settings) -> uvicorn.Config:
     """How uvicorn serves the app: HTTP/1.1 on guarded connections, and nothing said about itself."""
     return uvicorn.Config(
@@ -20,6 +26,7 @@ def config_of(settings: Settings) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
+        timeout_keep_alive=IDLE,
         timeout_graceful_shutdown=10,
     )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from statistics import median
+from statistics import median, quantiles
 
 import psutil
 
@@ -43,6 +43,12 @@ class Series:
     @property
     def rate(self) -> float:
         return median(taken.rate for taken in self.rounds)
+
+    def beside(self, yardstick: "Series") -> tuple[float, float, float]:
+        """The lower quartile, median and upper quartile of the rates as shares of the yardstick's in the same round."""
+        shares = [mine.rate / its.rate for mine, its in zip(self.rounds, yardstick.rounds, strict=True)]
+        low, middle, high = quantiles(shares, n=4, method="inclusive")
+        return low, middle, high
 
     def cpu(self, process: str) -> float:
         """Milliseconds a job."""

@@ -11,7 +11,7 @@ from duetime.client.address import Address
 
 #: A host that drops packets must not take the whole deadline.
 _CONNECT = 5.0
-#: Servers commonly close what is idle for five seconds. We do first, so that no call meets a connection that closes.
+#: Servers and proxies may close what is idle for five seconds. We do first: no call meets a connection that closes.
 _IDLE = 4.0
 
 

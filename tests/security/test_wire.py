@@ -9,6 +9,7 @@ import pytest
 from fastapi import FastAPI
 from temporalio.client import Client
 
+from api.__main__ import config_of
 from api.app import create_app
 from api.security.connections import GuardedProtocol, with_places
 from api.strict import StrictRequest
@@ -227,6 +228,11 @@ async def test_a_crowd_that_never_speaks_keeps_nobody_out(app: FastAPI) -> None:
         finally:
             for one in crowd:
                 one.close()
+
+
+def test_an_idle_connection_is_left_to_the_other_side_to_close() -> None:
+    """Proxies keep one for 60 s as a rule; a request that met our closing would be answered with their 502."""
+    assert config_of(settings()).timeout_keep_alive > 60
 
 
 def test_places_are_no_more_than_the_system_gives(monkeypatch: pytest.MonkeyPatch) -> None:
