@@ -8,7 +8,6 @@ from duetime.logs import set_up_logs
 from duetime.process import run_main, settle
 from duetime.settings import Settings, settings_or_exit
 
-
 #: Seconds between two requests on a connection. More than any client or proxy commonly keeps an idle one, so that it is
 #: they who close it: a request that meets our closing fails, and nobody can tell whether it was heard. Python's httpx
 #: keeps it for 5 s, proxies and load balancers for 60 s.
