@@ -4,6 +4,7 @@ An exception in a handler that is no failure of Temporal's fails the workflow ta
 gets through to the workflow then. So what an update is given is read before it is accepted, by its validator.
 """
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -49,11 +50,13 @@ def command(
     def decorate(carry_out: Callable[..., Any]) -> Any:
         if inspect.iscoroutinefunction(carry_out):
 
+            @functools.wraps(carry_out)
             async def handler(self: Any, *arguments: RawValue) -> Any:
                 return await carry_out(self, *read(arguments))
 
         else:
 
+            @functools.wraps(carry_out)
             def handler(self: Any, *arguments: RawValue) -> Any:
                 return carry_out(self, *read(arguments))
 
@@ -62,7 +65,6 @@ def command(
             if check is not None:
                 check(self, *given)
 
-        handler.__name__, handler.__doc__ = carry_out.__name__, carry_out.__doc__
         taken = workflow.update(name=name, unfinished_policy=policy)(raw(handler))
         taken.validator(raw(validator))
         return taken
