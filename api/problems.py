@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -271,4 +271,6 @@ def _request_faults(request: Request, error: RequestValidationError) -> list[Fau
 def _body_model(request: Request) -> type[BaseModel] | None:
     field = getattr(request.scope.get("route"), "body_field", None)
     kind = getattr(getattr(field, "field_info", None), "annotation", None)
-    return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+    # That, or a model among several: a body that may be left out.
+    found = [one for one in (kind, *get_args(kind)) if isinstance(one, type) and issubclass(one, BaseModel)]
+    return found[0] if len(found) == 1 else None

@@ -8,14 +8,16 @@ no web page can submit jobs to an API on somebody's loopback interface.
 
 import asyncio
 import difflib
-from collections.abc import Callable, Coroutine, Iterator
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from typing import Any, get_args, get_origin
 
 from fastapi import Request, Response, Security
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from pydantic import BaseModel
+from starlette.datastructures import QueryParams
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
@@ -99,21 +101,20 @@ class StrictRoute(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         inner = super().get_route_handler()
-        known = sorted(set(_query_names(self.dependant)))
+        known = dict(sorted(_query_names(self.dependant)))
+        # One that a command does not take is refused; what comes with a GET means nothing (RFC 9110, 9.3.1).
+        reads_body = self.body_field is not None or not self.methods <= {"GET", "HEAD"}
 
         async def handle(request: Request) -> Response:
             strict = self.request_class(request.scope, request.receive)
-            unknown = [name for name in strict.query_params if name not in known]
-            if unknown and self.refuses_unknown:
-                faults: list[Fault] = [
-                    {"pointer": f"query {name[:100]}", "message": _unknown(name, known)}
-                    for name in unknown[:FAULTS]
-                ]
-                raise invalid(bounded(faults, len(unknown)))
+            if self.refuses_unknown:
+                _check_query(strict.query_params, known)
             try:
                 # Read before FastAPI does, which would turn every refusal into one vague 400.
-                if self.body_field is not None and await strict.body():
-                    await strict.json()
+                if reads_body and await strict.body():
+                    given = await strict.json()
+                    if self.body_field is None and given not in (None, {}):
+                        raise invalid([{"pointer": "", "message": "this call takes no body: leave it out"}])
             except ClientDisconnect:
                 return Response(status_code=400)  # Nobody is there to read it.
             return await inner(strict)
@@ -121,19 +122,40 @@ class StrictRoute(APIRoute):
         return handle
 
 
-def _query_names(dependant: Dependant) -> Iterator[str]:
-    """Every name that the route reads from the query, its dependencies and parameter models included."""
+def _query_names(dependant: Dependant) -> Iterator[tuple[str, bool]]:
+    """Every name that the route reads from the query, its dependencies and parameter models included, and whether it
+    may be given more than once."""
     for parameter in dependant.query_params:
         model = parameter.field_info.annotation
         if isinstance(model, type) and issubclass(model, BaseModel):
-            yield from (field.alias or name for name, field in model.model_fields.items())
+            for name, field in model.model_fields.items():
+                yield field.alias or name, _takes_many(field.annotation)
         else:
-            yield parameter.alias
+            yield parameter.alias, _takes_many(model)
     for inner in dependant.dependencies:
         yield from _query_names(inner)
 
 
-def _unknown(name: str, known: list[str]) -> str:
+def _takes_many(annotation: Any) -> bool:
+    return get_origin(annotation) is list or any(map(_takes_many, get_args(annotation)))
+
+
+def _check_query(given: QueryParams, known: Mapping[str, bool]) -> None:
+    """A `422` problem for parameters that mean nothing, and for a second value where one is meant: a filter with a
+    typing error would hold too much, and of two values no one could say which counts."""
+    names = Counter(name for name, _ in given.multi_items())
+    wrong = [name for name, times in names.items() if name not in known or (times > 1 and not known[name])]
+    if wrong:
+        faults: list[Fault] = [
+            {"pointer": f"query {name[:100]}", "message": _meaningless(name, list(known))}
+            for name in wrong[:FAULTS]
+        ]
+        raise invalid(bounded(faults, len(wrong)))
+
+
+def _meaningless(name: str, known: list[str]) -> str:
+    if name in known:
+        return "is given more than once"
     if nearest := difflib.get_close_matches(name, known, n=1, cutoff=0.5):
         return f"unknown parameter; did you mean `{nearest[0]}`?"
     return f"unknown parameter; known are {', '.join(known)}" if known else "this call takes no parameters"

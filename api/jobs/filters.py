@@ -1,17 +1,12 @@
 """What callers select jobs by: validated as data of its kind, so that nothing else ever reaches a query."""
 
-import difflib
 import re
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import Request
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from api.problems import invalid
 from duetime.contracts import limits
-from duetime.contracts.explain import Fault
 from duetime.contracts.instants import format_instant, parse_instant
 from duetime.contracts.job import JobId, Kind, Queue, Tag
 from duetime.contracts.states import FINAL, OPEN, State
@@ -81,23 +76,3 @@ class JobFilter(BaseModel):
             [at and format_instant(at) for at in (self.created_after, self.created_before)],
         ]
         return repr(told)
-
-
-def refuse_unknown(request: Request, known: type[BaseModel]) -> None:
-    """A `422` problem for parameters that `known` does not have, and for a second value where one is meant."""
-    faults: list[Fault] = []
-    for name in dict.fromkeys(request.query_params):
-        field = known.model_fields.get(name)
-        if field is None:
-            faults.append({"pointer": f"query {name[:100]}", "message": _nearest(name, known.model_fields)})
-        elif not isinstance(field.default, list) and len(request.query_params.getlist(name)) > 1:
-            faults.append({"pointer": f"query {name}", "message": "is given more than once"})
-    if faults:
-        raise invalid(faults)
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    names = list(known)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    hint = f"did you mean `{near[0]}`?" if near else f"known are {', '.join(f'`{name}`' for name in names)}"
-    return f"unknown parameter; {hint}"

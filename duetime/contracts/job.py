@@ -48,8 +48,15 @@ def plain_text(text: str) -> str:
 
 
 def _no_dots(name: str) -> str:
+    """HTTP clients resolve such a step of a path away (RFC 3986, 5.2.4): nothing could be read under this name."""
     if name in (".", ".."):
         raise ValueError('cannot be "." or ".."')
+    return name
+
+
+def _no_dots_between_slashes(name: str) -> str:
+    for part in name.split("/"):
+        _no_dots(part)
     return name
 
 
@@ -75,11 +82,14 @@ AnyJobId = Annotated[
     str, StringConstraints(min_length=1, max_length=limits.DERIVED_ID_LENGTH, pattern=r"^[A-Za-z0-9_.:~\-]+$")
 ]
 Kind = Annotated[
-    str, StringConstraints(min_length=1, max_length=limits.KIND_LENGTH, pattern=r"^[A-Za-z0-9_.:/\-]+$")
+    str,
+    StringConstraints(min_length=1, max_length=limits.KIND_LENGTH, pattern=r"^[A-Za-z0-9_.:/\-]+$"),
+    AfterValidator(_no_dots_between_slashes),
 ]
 Queue = Annotated[
     str,
     StringConstraints(min_length=1, max_length=limits.QUEUE_LENGTH, pattern=_NAME),
+    AfterValidator(_no_dots),
     AfterValidator(_not_reserved),
 ]
 Tag = Annotated[

@@ -6,6 +6,7 @@ of the worker outlive that, results that are ready go out, and somebody is there
 
 import asyncio
 import contextlib
+import contextvars
 import math
 import threading
 from collections.abc import Callable, Coroutine
@@ -23,6 +24,8 @@ class Later:
         self.at, self._work = at, work
         self._lock = threading.Lock()
         self._cancelled = False
+        # The asker's, whoever's look it is that finds it due: what is logged speaks for the right attempt.
+        self._context = contextvars.copy_context()
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -33,7 +36,7 @@ class Later:
         """On the keeper's loop."""
         with self._lock:
             if not self._cancelled:
-                self._task = asyncio.ensure_future(self._work())
+                self._task = asyncio.get_running_loop().create_task(self._work(), context=self._context)
 
     def cancel(self) -> None:
         """From any thread; of what has begun too."""

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from duetime.contracts.explain import FAULTS
-from tests.api.caller import Caller, faults, problem
+from tests.api.caller import Caller, JobJson, faults, problem
 
 #: Name: (fields, pointer, a part of the message).
 BAD: dict[str, tuple[dict[str, Any], str, str]] = {
@@ -21,6 +21,8 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     "kind with NUL": ({"kind": "a\x00"}, "/kind", "pattern"),
     "kind emoji": ({"kind": "😀"}, "/kind", "pattern"),
     "kind surrogate": ({"kind": "\ud800"}, "/kind", "unicode"),
+    "kind dots": ({"kind": ".."}, "/kind", '"." or ".."'),
+    "kind with dots between slashes": ({"kind": "a/./b"}, "/kind", '"." or ".."'),
     "kind of letters that look alike": ({"kind": "еcho"}, "/kind", "pattern"),
     # id
     "id dot": ({"id": "."}, "/id", '"." or ".."'),
@@ -35,6 +37,8 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     # queue
     "queue reserved": ({"queue": "duetime"}, "/queue", "reserved"),
     "queue reserved beginning": ({"queue": "duetime-x"}, "/queue", "reserved"),
+    "queue dot": ({"queue": "."}, "/queue", '"." or ".."'),
+    "queue dots": ({"queue": ".."}, "/queue", '"." or ".."'),
     "queue null": ({"queue": None}, "/queue", "string"),
     "queue blank": ({"queue": " "}, "/queue", "pattern"),
     "queue long": ({"queue": "q" * 201}, "/queue", "200"),
@@ -181,6 +185,46 @@ async def test_however_much_is_wrong_the_answer_is_small(api: Caller) -> None:
     assert len(pointer) < 600 and pointer.startswith("/xxx")
     query = "&".join(f"a{n}=1" for n in range(200))
     assert len(faults(await api.http.get(f"/v1/jobs/x/result?{query}"))) == FAULTS + 1
+
+
+#: Of commands: (path, body, pointer, a part of the message).
+BAD_COMMANDS: dict[str, tuple[str, dict[str, Any], str, str]] = {
+    "cancel, a field that is near": (":cancel", {"reson": "x"}, "/reson", "did you mean `reason`?"),
+    "cancel, too long a grace": (":cancel", {"grace": "61m"}, "/grace", "must be from 0s to 1h"),
+    "retry, a field that is near": (":retry", {"forced": True}, "/forced", "did you mean `force`?"),
+    "retry, a field that is far": (":retry", {"x": 1}, "/x", "known are `from`, `run_id`, `force`"),
+    "run-now takes none": (":run-now", {"delay": "1h"}, "", "takes no body"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_COMMANDS)
+async def test_a_bad_field_of_a_command_is_named_and_nothing_done(
+    api: Caller, later: JobJson, name: str
+) -> None:
+    command, body, pointer, said = BAD_COMMANDS[name]
+    found = faults(await api.http.post(f"/v1/jobs/{later['id']}{command}", json=body))
+    assert list(found) == [pointer] and said in found[pointer], found
+    assert (await api.get(later["id"]))["state"] == "scheduled"
+
+
+@pytest.mark.parametrize("body", ["{}", "null", ""])
+async def test_a_command_without_fields_may_say_so(api: Caller, body: str) -> None:
+    job = await api.submit(delay="1h")
+    path, headers = f"/v1/jobs/{job['id']}:run-now", {"content-type": "application/json"}
+    answer = await api.http.post(path, content=body, headers=headers)
+    assert answer.status_code == 200, answer.text
+
+
+@pytest.mark.parametrize("query", ["wait=1s&wait=60s", "wait=0s&wait=0s"])
+async def test_a_parameter_twice_is_refused(api: Caller, later: JobJson, query: str) -> None:
+    found = faults(await api.http.get(f"/v1/jobs/{later['id']}/result?{query}"))
+    assert found == {"query wait": "is given more than once"}
+
+
+@pytest.fixture
+async def later(api: Caller) -> JobJson:
+    """A job that has time."""
+    return await api.submit(delay="1h")
 
 
 @pytest.mark.parametrize("body", ["[]", '"echo"', "5", "true", "null", "[[{}]]"])

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextvars import ContextVar, copy_context
 
 import pytest
 
@@ -41,6 +42,23 @@ async def test_each_begins_in_its_turn_whatever_came_first(keeper: Looked) -> No
         begins(name, seconds)
     await eventually(lambda: len(begun) == 3)
     assert begun == ["first", "middle", "last"]
+
+
+async def test_each_begins_in_the_context_of_its_asker(keeper: Looked) -> None:
+    """What is logged there speaks for that attempt, not for the one that happened to have the keeper look."""
+    speaker, heard = ContextVar("speaker", default="nobody"), dict[str, str]()
+
+    def asks(name: str, seconds: float) -> None:
+        async def work() -> None:
+            heard[name] = speaker.get()
+
+        speaker.set(name)
+        keeper.run_later(seconds, work)
+
+    for name, seconds in {"first": 0.05, "at once with it": 0.05, "sooner": 0.0, "later": 0.1}.items():
+        copy_context().run(asks, name, seconds)
+    await eventually(lambda: len(heard) == 4)
+    assert heard == {name: name for name in heard}
 
 
 async def test_what_is_cancelled_in_time_never_begins(keeper: Looked) -> None:
