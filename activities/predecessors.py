@@ -36,18 +36,19 @@ class PredecessorCheck:
 
     @activity.defn(name=PREDECESSORS)
     async def check(self, job_ids: list[str]) -> dict[str, Any]:
-        """`{"states": {id: final state}}` once all have ended or one has not succeeded; fails to be retried before.
+        """`{"states": {id: final state}}` once all have ended or one has not succeeded, with those that nobody knows
+        under `unknown` as well; fails to be retried before.
 
         The first time it also registers the asking job with those that are open, and tells it of those that have ended:
         they tell nobody any more, and without them it would not know when the last one ends.
         """
         first = activity.info().attempt == 1
-        states = dict(
-            zip(job_ids, await asyncio.gather(*(self._look(i, first) for i in job_ids)), strict=True)
-        )
+        unknown: set[str] = set()
+        looks = (self._look(job_id, first, unknown) for job_id in job_ids)
+        states = dict(zip(job_ids, await asyncio.gather(*looks), strict=True))
         ended = {job_id: state for job_id, state in states.items() if state is not None}
         if len(ended) == len(states) or any(state is not State.SUCCEEDED for state in ended.values()):
-            return {"states": ended}
+            return {"states": ended, "unknown": {job_id: ended[job_id] for job_id in sorted(unknown)}}
         if first and ended:
             await self._tell(ended)
         still = len(states) - len(ended)
@@ -67,19 +68,21 @@ class PredecessorCheck:
             if error.status is not RPCStatusCode.NOT_FOUND:
                 raise
 
-    async def _look(self, job_id: str, register: bool) -> State | None:
-        """The final state of a job, or `None`; one that nobody knows any more counts as failed."""
+    async def _look(self, job_id: str, register: bool, unknown: set[str]) -> State | None:
+        """The final state of a job, or `None`; one that nobody knows (any more) counts as failed, and goes to
+        `unknown`."""
         async with _AT_ONCE:
-            state = await self._state(job_id)
+            state = await self._state(job_id, unknown)
             if state is None and register and not await self._register(job_id):
-                state = await self._state(job_id)
+                state = await self._state(job_id, unknown)
             return state
 
-    async def _state(self, job_id: str) -> State | None:
+    async def _state(self, job_id: str, unknown: set[str]) -> State | None:
         try:
             described = await self._client.get_workflow_handle(job_id).describe()
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
+                unknown.add(job_id)
                 return State.FAILED
             raise
         if described.status is WorkflowExecutionStatus.FAILED:

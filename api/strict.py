@@ -103,7 +103,7 @@ class StrictRoute(APIRoute):
         inner = super().get_route_handler()
         known = dict(sorted(_query_names(self.dependant)))
         # One that a command does not take is refused; what comes with a GET means nothing (RFC 9110, 9.3.1).
-        reads_body = self.body_field is not None or not self.methods <= {"GET", "HEAD"}
+        reads_body = self.body_field is not None or not {"GET", "HEAD"}.issuperset(self.methods or ())
 
         async def handle(request: Request) -> Response:
             strict = self.request_class(request.scope, request.receive)

@@ -60,6 +60,11 @@ class Again:
     reason: str
     record: Record
 
+    @property
+    def given_back(self) -> bool:
+        """Whether a worker took it for nothing, since it has no handler for the kind."""
+        return self.reason == "no_handler"
+
 
 @dataclass(frozen=True)
 class Cancelled:

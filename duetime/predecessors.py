@@ -11,9 +11,12 @@ class Predecessors:
 
     def __init__(self, ids: Iterable[str]) -> None:
         self._states: dict[str, State | None] = dict.fromkeys(ids)
+        self._unknown: set[str] = set()
 
-    def learn(self, states: dict[str, State]) -> None:
-        """Takes down final states; what is known already stays."""
+    def learn(self, states: dict[str, State], unknown: Iterable[str] = ()) -> None:
+        """Takes down final states; what is known already stays. `unknown` are those that nobody has: they count as
+        failed."""
+        self._unknown |= {job_id for job_id in unknown if self._states.get(job_id, "") is None}
         for job_id, state in states.items():
             if job_id in self._states and self._states[job_id] is None:
                 self._states[job_id] = state
@@ -31,6 +34,7 @@ class Predecessors:
         """Why the job cannot run."""
         for job_id, state in self._states.items():
             if state not in (None, State.SUCCEEDED):
-                message = f"the job {job_id!r}, which this one comes after, ended {state}"
+                how = "is not known (any more)" if job_id in self._unknown else f"ended {state}"
+                message = f"the job {job_id!r}, which this one comes after, {how}"
                 return Error(type=ErrorType.DEPENDENCY_FAILED, message=message)
         return None

@@ -8,7 +8,8 @@ a `View` in the memo tells where the job stands.
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any, NoReturn, assert_never
 
 from temporalio import workflow
@@ -74,7 +75,7 @@ class JobWorkflow(Standing):
         self._record = self._carry.record
         self._priority = self._carry.priority or self._spec.priority
         self._ready_at = self._carry.ready_at
-        self._queue_wait = QueueWait(self._spec.queue_timeout)
+        self._queue_wait = QueueWait(self._spec.queue_timeout, self._carry.queued_since)
         self._taking = Taking(self._spec, self._carry)
         self._predecessors = Predecessors([] if self._carry.ordered else self._spec.after)
         for dependent in self._carry.dependents:
@@ -131,6 +132,7 @@ class JobWorkflow(Standing):
                 "ordered": True,
                 "ready_at": self._ready_at,
                 "dependents": self._dependents.ids,
+                "queued_since": self._queue_wait.as_one(),
             }
         )
         # Where the job stands goes along, and who waits for it.
@@ -145,7 +147,8 @@ class JobWorkflow(Standing):
             check = start_check(known.remaining)
             await self._wait(lambda: check.done() or known.settled, None)
             if check.done():
-                known.learn((await check)["states"])
+                told = await check
+                known.learn(told["states"], told.get("unknown", ()))
             else:
                 check.cancel()
         if fault := known.fault():
@@ -214,7 +217,8 @@ class JobWorkflow(Standing):
     async def _attempt(self) -> dict[str, Any] | None:
         """Has the job attempted; its ending, or `None` when there is more to do."""
         self._until_deadline()
-        self._phase, self._seen, begun = Phase.WAITING_FOR_PLACE, Record(), workflow.now()
+        self._phase, self._seen = Phase.WAITING_FOR_PLACE, Record()
+        begun = self._queue_wait.since or workflow.now()
         taken = await self._taking.take(self, self._queue_wait.span)
         if taken is not Taken.ALL:
             await self._without_place(taken)
@@ -246,11 +250,23 @@ class JobWorkflow(Standing):
             case Cancelled():
                 raise asyncio.CancelledError
             case Again():
-                self._carry.unhandled = self._carry.unhandled + 1 if step.reason == "no_handler" else 0
-                await self._back_off(step)
+                self._carry.unhandled = self._carry.unhandled + 1 if step.given_back else 0
+                await self._back_off(await self._in_time(step, begun))
             case _:
                 assert_never(step)
         return None
+
+    async def _in_time(self, step: Again, begun: datetime) -> Again:
+        """`step` no later than what is left of the wait that began then, when a worker gave the job back."""
+        left = self._queue_wait.left_since(begun) if step.given_back else None
+        if left is None:
+            return step
+        if left or await self._queue_wait.goes_on(self._spec.queue, self._wait):
+            return replace(step, delay=min(step.delay, left))
+        message = (
+            f"no worker that has a handler for {self._spec.kind!r} took the job within its queue_timeout"
+        )
+        raise self._failed(Error(type=ErrorType.QUEUE_TIMEOUT, message=message))
 
     async def _without_place(self, taken: Taken) -> None:
         """What becomes of a job that no attempt can be made of now."""
@@ -278,7 +294,7 @@ class JobWorkflow(Standing):
         except ActivityError as error:
             ended = read_end(error)
             step = after_end(ended, situation)
-            self._queue_wait.leave(ended.how)
+            self._queue_wait.leave(ended.how, given_back=isinstance(step, Again) and step.given_back)
             count_attempt(self._spec.kind, self._spec.queue, ended.how, step.record)
         except ValueError as fault:
             step = after_bad_result(fault, situation)

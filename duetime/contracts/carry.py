@@ -22,6 +22,8 @@ class Carry(Part):
     record: Record = Record()
     dispatches: Annotated[int, Field(ge=0)] = 0
     unhandled: Annotated[int, Field(ge=0)] = 0
+    #: Since when it has waited for a worker that has a handler for it, where `queue_timeout` bounds that.
+    queued_since: AwareDatetime | None = None
     idempotency_key: str | None = None
     #: Whether the jobs named in `after` have succeeded already.
     ordered: bool = False

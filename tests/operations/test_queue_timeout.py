@@ -1,11 +1,11 @@
 """A queue timeout does not run while the queue is paused."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from duetime.decisions import How
-from tests.operations.bench import Bench, until
+from tests.operations.bench import Bench, hold, until
 from workflows.queue_wait import QueueWait
 
 S = timedelta(seconds=1)
@@ -24,6 +24,23 @@ async def test_a_job_outlives_a_pause_longer_than_its_queue_timeout(bench: Bench
     assert (await bench.job(job_id))["state"] == "queued"
     await bench.backlog(paused=1)
     assert (await bench.why(job_id))["blocked"][0]["reason"] == "queue_paused"
+    async with bench.worker():
+        await bench.post(f"/v1/queues/{bench.queue}:resume")
+        assert (await bench.in_state(job_id, "succeeded", "failed"))["state"] == "succeeded"
+
+
+async def test_a_pause_counts_for_nothing_either_once_the_job_was_given_back(bench: Bench) -> None:
+    job_id = await bench.submit(queue_timeout="2s")
+    async with bench.worker(hold):
+        await bench.blocked_by(job_id, "no_handler")
+    begun = datetime.now(UTC)
+    await bench.post(f"/v1/queues/{bench.queue}:pause", {"reason": "until somebody has a handler"})
+
+    async def outlived() -> bool:
+        return datetime.now(UTC) - begun > timedelta(seconds=4)
+
+    await until(outlived)
+    assert (await bench.job(job_id))["state"] in ("queued", "retrying")
     async with bench.worker():
         await bench.post(f"/v1/queues/{bench.queue}:resume")
         assert (await bench.in_state(job_id, "succeeded", "failed"))["state"] == "succeeded"
@@ -82,3 +99,16 @@ def test_a_wait_that_was_not_paused_ends_at_once() -> None:
     assert wait.enter() == 10 * S
     assert wait.extend(4 * S, lasts=False) and wait.span == 4 * S
     assert not wait.extend(timedelta(0), lasts=False)
+
+
+def test_a_wait_that_another_run_takes_over_is_as_long_as_before() -> None:
+    begun = datetime(2027, 1, 15, tzinfo=UTC)
+    wait = QueueWait(10 * S, begun)
+    assert wait.as_one() == begun
+    assert wait.extend(4 * S, lasts=False) and wait.span == 4 * S
+    assert wait.as_one() is None, "what is left has not begun"
+    wait.since = begun + 14 * S
+    assert wait.as_one() == begun + 8 * S, "of ten seconds, six are over"
+    wait.leave(How.FAILED)
+    assert wait.as_one() is None and wait.span == 10 * S
+    assert QueueWait(None, begun).as_one() is None

@@ -24,6 +24,20 @@ async def test_nobody_takes_the_job(jobs: Jobs) -> None:
     assert ended.message == "no worker took the job within its queue_timeout"
 
 
+async def test_no_worker_has_a_handler_for_the_job(jobs: Jobs, client: Client) -> None:
+    """To be given back is no end of the wait for a worker."""
+
+    @handler("other")
+    async def other(payload: dict[str, Any]) -> None: ...
+
+    async with serving(client, jobs.queue, other):
+        ended = await jobs.run("anything", queue_timeout="2s")
+    assert (ended.status, ended.type, ended.outcomes) == (FAILED, "QueueTimeout", [])
+    assert ended.message == (
+        "no worker that has a handler for 'anything' took the job within its queue_timeout"
+    )
+
+
 async def test_attempts_that_take_too_long(jobs: Jobs, client: Client) -> None:
     stopped: list[str] = []
 
@@ -198,3 +212,9 @@ async def test_a_handlers_error_may_have_the_name_of_ours(jobs: Jobs, client: Cl
     assert (ended.type, ended.message) == ("DeadlineExceeded", "of somebody else's")
     assert (second.type, second.outcomes) == ("DependencyFailed", [])
     assert second.message.endswith("ended failed")
+
+
+async def test_a_job_after_one_that_nobody_knows(jobs: Jobs) -> None:
+    ended = await jobs.run("anything", after=["nobody-has-this-id"])
+    assert ended.type == "DependencyFailed"
+    assert ended.message.endswith("is not known (any more)")
