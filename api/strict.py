@@ -17,8 +17,10 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from pydantic import BaseModel
+from starlette.convertors import PathConvertor
 from starlette.datastructures import QueryParams
 from starlette.requests import ClientDisconnect
+from starlette.routing import Match
 from starlette.types import Receive, Scope, Send
 
 from api.problems import Problem, invalid, problem_responses
@@ -95,6 +97,14 @@ class StrictRoute(APIRoute):
             options["dependencies"] = [key, *(options.get("dependencies") or ())]
             options["responses"] = {**problem_responses(401, 403, 429), **(options.get("responses") or {})}
         super().__init__(path, endpoint, **options)
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """An escaped slash (RFC 3986, 2.2) is a part of an id, which none has, and never leads to another route:
+        `/v1/jobs/x%2Fwhy` asks for a job."""
+        takes_slashes = any(isinstance(one, PathConvertor) for one in self.param_convertors.values())
+        if not takes_slashes and b"%2f" in scope.get("raw_path", b"").lower():
+            return Match.NONE, {}
+        return super().matches(scope)
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         await scope["app"].state.gate.enter(self.demand, super().handle, scope, receive, send)

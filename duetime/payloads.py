@@ -24,10 +24,17 @@ def payload_faults(entry: KindEntry, payload: Mapping[str, Any]) -> list[Fault]:
     return [
         {
             "pointer": "/payload" + "".join(f"/{escape_pointer(str(step))}" for step in error.absolute_path),
-            "message": error.message[:500],
+            "message": _message(error),
         }
         for error in errors[:_FAULTS]
     ]
+
+
+def _message(error: jsonschema.ValidationError) -> str:
+    """What is wrong, and what the schema says the field is for: the way out."""
+    message, schema = error.message[:500], error.schema
+    purpose = schema.get("description") if error.absolute_path and isinstance(schema, dict) else None
+    return f"{message} ({purpose[:300]})" if isinstance(purpose, str) and purpose else message
 
 
 def _frozen(schema: Mapping[str, Any]) -> str:

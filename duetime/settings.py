@@ -118,10 +118,11 @@ _Queues = Annotated[
     tuple[str, ...],
     NoDecode,
     BeforeValidator(_split),
-    _each(rf"(?!duetime){_NAME}"),
+    _each(rf"(?!duetime|\.\.?$){_NAME}"),
     Field(
         min_length=1,
-        description="queue names, comma-separated: letters, digits and . _ : -, not beginning with duetime",
+        description="queue names, comma-separated: letters, digits and . _ : -, not beginning with duetime, and not "
+        "dots alone",
     ),
 ]
 _Modules = Annotated[

@@ -57,7 +57,13 @@ class HttpRequest(BaseModel):
         le=MOST_REDIRECTS,
         description="how many redirects to follow; each is checked like the URL",
     )
-    async_: bool = Field(default=False, alias="async", description="not offered: only false is accepted")
+    async_: bool = Field(
+        default=False,
+        alias="async",
+        description="not offered: only false is accepted",
+        # So that it is refused when the job is submitted, and not only when it runs.
+        json_schema_extra={"const": False},
+    )
 
     @field_validator("url")
     @classmethod

@@ -61,5 +61,6 @@ def occurrence_path(schedule_id: str, nominal_time: str, rest: str = "") -> str:
 
 
 def _step(name: str) -> str:
-    step = quote(name, safe=":~")
+    # A lone surrogate (an argument that is no text) becomes bytes that nothing is known by, and no error of Python's.
+    step = quote(name, safe=":~", errors="surrogatepass")
     return step.replace(".", "%2E") if step.strip(".") == "" else step

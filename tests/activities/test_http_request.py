@@ -7,6 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from activities.http.request import HttpRequest
+from duetime.contracts.kinds import KindEntry
+from duetime.payloads import payload_faults
 
 URL = "https://example.org/hook"
 
@@ -91,6 +93,15 @@ def test_it_survives_the_wire() -> None:
     assert again == request
     assert request.method == "PUT"
     assert HttpRequest.model_json_schema()["properties"].keys() >= {"url", "timeout", "async"}
+
+
+def test_what_is_not_offered_is_refused_when_the_job_is_submitted() -> None:
+    """By the schema that workers announce, with the reason."""
+    entry = KindEntry(kind="http", queue="default", payload_schema=HttpRequest.model_json_schema())
+    assert payload_faults(entry, {"url": URL, "async": False}) == []
+    assert payload_faults(entry, {"url": URL, "async": True}) == [
+        {"pointer": "/payload/async", "message": "False was expected (not offered: only false is accepted)"}
+    ]
 
 
 @pytest.mark.parametrize(

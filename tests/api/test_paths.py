@@ -106,6 +106,18 @@ async def test_methods_that_a_path_does_not_take(
         assert answer.headers["allow"] == allowed
 
 
+@pytest.mark.parametrize("rest", ["why", "result", "events"])
+async def test_an_escaped_slash_leads_to_no_other_route(api: Caller, rest: str) -> None:
+    job = await api.submit(delay="1h")
+    assert (await api.http.get(f"/v1/jobs/{job['id']}%2F{rest}")).status_code == 404
+    assert (await api.http.get(f"/v1/jobs/{job['id']}%2f{rest}")).status_code == 404
+
+
+async def test_the_name_of_a_kind_may_hold_a_slash(api: Caller) -> None:
+    for path in ("/v1/kinds/nobody%2Fhas-this", "/v1/kinds/nobody/has-this"):
+        assert "'nobody/has-this'" in problem(await api.http.get(path), 404)["detail"]
+
+
 COMMAND_WORDS = ["a:cancel", "a:run-now", "a:retry", "cancel", "a:cancel:cancel", ":", "::cancel", "result"]
 
 

@@ -120,7 +120,7 @@ async def test_a_tls_context_of_ours_is_used(monkeypatch: pytest.MonkeyPatch) ->
 
 async def test_an_id_stays_one_step_of_the_path() -> None:
     async with Flaky([Reply(200, JOB)]).running() as flaky, Client(flaky.url) as client:
-        for job_id in ("a:b~-1", "a/b", "..", "a?b#c", "é"):
+        for job_id in ("a:b~-1", "a/b", "..", "a?b#c", "é", "\udcff"):
             await client.get(job_id)
     assert [seen.path for seen in flaky.seen] == [
         "/v1/jobs/a:b~-1",
@@ -128,6 +128,7 @@ async def test_an_id_stays_one_step_of_the_path() -> None:
         "/v1/jobs/%2E%2E",
         "/v1/jobs/a%3Fb%23c",
         "/v1/jobs/%C3%A9",
+        "/v1/jobs/%ED%B3%BF",
     ]
 
 

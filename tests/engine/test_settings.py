@@ -55,6 +55,7 @@ def test_the_environment_wins_over_the_file(monkeypatch: pytest.MonkeyPatch, tmp
         ("LEDGER_URL", "ledger.db"),
         ("QUEUES", "mail,duetime-x"),
         ("QUEUES", ","),
+        ("QUEUES", "mail,.."),
         ("HANDLERS", "my-app"),
         ("ALLOW_COMMANDS", "perhaps"),
         ("HTTP_ALLOW", "http://10.0.0.1"),
