@@ -79,6 +79,9 @@ class Commander:
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             static_summary=words[:200],
         )
+        # The SDK tells the end of the start twice; nobody else listens here, and asyncio would log it as an error.
+        started = asyncio.ensure_future(start.workflow_handle())
+        started.add_done_callback(lambda done: done.cancelled() or done.exception())
         told = await _answer(
             self.client.execute_update_with_start_workflow(
                 "put", put.model_dump(mode="json"), start_workflow_operation=start

@@ -17,6 +17,8 @@ _MESSAGE = 1000
 _LONGEST_FIELD_NAME = 64
 _FAULTS_IN_A_LINE = 10
 _POINTER_IN_A_LINE = 200
+#: Pydantic's names for one fault, in whose words Python speaks.
+_NO_OBJECT = {"dict_type", "model_type", "model_attributes_type"}
 
 
 class Fault(TypedDict):
@@ -76,6 +78,8 @@ def _fault(detail: Any, steps: Sequence[Any], model: type[BaseModel] | None) -> 
         message = _unknown(str(steps[-1]), _fields(model, steps[:-1]))
     elif detail["type"] == "missing":
         message = "is required"
+    elif detail["type"] in _NO_OBJECT:
+        message = "must be a JSON object"
     return {"pointer": cut(pointer, _POINTER), "message": cut(message, _MESSAGE)}
 
 

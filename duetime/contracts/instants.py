@@ -8,7 +8,9 @@ from zoneinfo import ZoneInfo
 from duetime.contracts.zones import names, zone_of
 
 _RFC3339 = re.compile(
-    r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?P<offset>[Zz]|[+-]\d{2}:\d{2})?", re.ASCII
+    r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?"
+    r"(?P<offset>[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)?",
+    re.ASCII,
 )
 _HOW = 'write RFC 3339 with an offset, as "2027-01-15T09:00:00+01:00"'
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

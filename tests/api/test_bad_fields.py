@@ -43,9 +43,9 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     "queue blank": ({"queue": " "}, "/queue", "pattern"),
     "queue long": ({"queue": "q" * 201}, "/queue", "200"),
     # payload
-    "payload list": ({"payload": []}, "/payload", "dictionary"),
-    "payload text": ({"payload": "{}"}, "/payload", "dictionary"),
-    "payload null": ({"payload": None}, "/payload", "dictionary"),
+    "payload list": ({"payload": []}, "/payload", "JSON object"),
+    "payload text": ({"payload": "{}"}, "/payload", "JSON object"),
+    "payload null": ({"payload": None}, "/payload", "JSON object"),
     # run_at
     "naive": ({"run_at": "2027-01-15T09:00:00"}, "/run_at", "offset"),
     "date alone": ({"run_at": "2027-01-15"}, "/run_at", "RFC 3339"),
@@ -127,8 +127,8 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     "tag surrogate": ({"tags": ["\ud800"]}, "/tags/0", "unicode"),
     "tag number": ({"tags": [1]}, "/tags/0", "string"),
     # retry
-    "retry null": ({"retry": None}, "/retry", "valid dictionary"),
-    "retry number": ({"retry": 3}, "/retry", "valid dictionary"),
+    "retry null": ({"retry": None}, "/retry", "JSON object"),
+    "retry number": ({"retry": 3}, "/retry", "JSON object"),
     "attempts 0": ({"retry": {"max_attempts": 0}}, "/retry/max_attempts", "1"),
     "attempts many": ({"retry": {"max_attempts": 1001}}, "/retry/max_attempts", "1000"),
     "attempts float": ({"retry": {"max_attempts": 2.5}}, "/retry/max_attempts", "integer"),

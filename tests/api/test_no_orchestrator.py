@@ -1,6 +1,7 @@
 """No worker of any kind alive: jobs are accepted, read and cancelled all the same."""
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 
 import pytest
@@ -40,6 +41,20 @@ async def test_a_cancellation_is_at_once(api: Caller, delay: str | None, state: 
     job = await api.get(accepted["id"])
     assert (job["state"], job["error"]["message"]) == ("cancelled", "nobody there")
     assert (await api.command(accepted["id"], "cancel")).status_code == 202
+
+
+async def test_a_schedule_that_cannot_be_put_leaves_no_error_behind(
+    api: Caller, queue: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """None that asyncio would complain of in the log once it is collected."""
+    monkeypatch.setattr(patience, "PATIENCE", 1.0)
+    complaints: list[object] = []
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr(loop, "call_exception_handler", complaints.append)
+    put = {"every": "1h", "job": {"kind": "echo", "queue": queue}}
+    problem(await api.http.put(f"/v1/schedules/{queue}", json=put), 503, "no-orchestrator")
+    gc.collect()
+    assert complaints == []
 
 
 async def test_what_needs_an_orchestrator_says_so_in_time(

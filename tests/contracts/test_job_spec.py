@@ -39,8 +39,8 @@ def faults_of(**fields: Any) -> dict[str, str]:
         ({"queue": "q" * 201}, "/queue", "at most 200"),
         ({"queue": "duetime"}, "/queue", "reserved"),
         ({"queue": "duetime-x"}, "/queue", "reserved"),
-        ({"payload": []}, "/payload", "valid dictionary"),
-        ({"payload": None}, "/payload", "valid dictionary"),
+        ({"payload": []}, "/payload", "JSON object"),
+        ({"payload": None}, "/payload", "JSON object"),
         ({"priority": 0}, "/priority", "greater than or equal to 1"),
         ({"priority": 6}, "/priority", "less than or equal to 5"),
         ({"priority": 10**400}, "/priority", "less than or equal to 5"),
@@ -87,7 +87,7 @@ def faults_of(**fields: Any) -> dict[str, str]:
         ({"retry": {"max_interval": "367d"}}, "/retry/max_interval", "to 366d"),
         ({"retry": {"non_retryable": ["x"] * 51}}, "/retry/non_retryable", "at most 50"),
         ({"retry": {"non_retryable": ["x" * 201]}}, "/retry/non_retryable/0", "at most 200"),
-        ({"retry": None}, "/retry", "valid dictionary"),
+        ({"retry": None}, "/retry", "JSON object"),
     ],
 )
 def test_each_refusal_names_its_field_and_its_bound(fields: dict[str, Any], pointer: str, bound: str) -> None:
