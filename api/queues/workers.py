@@ -59,12 +59,23 @@ class Sign:
             return SEEN_WITHIN
         return min(3 * self.interval + timedelta(seconds=1), self.interval + timedelta(seconds=10))
 
-    def accounts_for(self, poll: Poll) -> bool:
-        """Whether it is this worker's poll. One that is made when this worker was long silent, or gone, is of another
-        that has the same identity: a process that was started anew, or a second worker in it."""
+    def accounts_for(self, poll: Poll, now: datetime) -> bool:
+        """Whether it is this worker's poll, alive or not.
+
+        One that is made when this worker was long silent, or gone, may be of another that has the same identity: a
+        process that was started anew. That one gives a sign of its own soon. Where none comes the poll is an old one of
+        a frozen worker, which the server closed, or filled with a task for nobody.
+        """
         if poll.identity != self.identity:
             return False
-        return poll.polled_at <= self.said_at + (timedelta(0) if self.leaves else self.patience)
+        if self.leaves:
+            return poll.polled_at <= self.said_at
+        return poll.polled_at <= self.said_at + self.patience or now - poll.polled_at > self.first_sign
+
+    @property
+    def first_sign(self) -> timedelta:
+        """How long a worker like this one may take from its first poll to its first sign."""
+        return 2 * self.interval + timedelta(seconds=1) if self.interval else SEEN_WITHIN
 
 
 @dataclass(frozen=True)
@@ -120,7 +131,7 @@ def living(
     found += [
         Worker(poll.identity, poll.polled_at, told_by="poll")
         for poll in recent.values()
-        if not any(sign.accounts_for(poll) for sign in signs)
+        if not any(sign.accounts_for(poll, now) for sign in signs)
     ]
     return sorted(found, key=lambda worker: worker.identity)
 

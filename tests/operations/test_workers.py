@@ -66,6 +66,15 @@ def test_a_process_that_was_started_anew_lives_though_its_forerunner_is_dead() -
     assert alive(both, [Poll("1@a", ago(5))]) == {"1@a": "heartbeat"}
 
 
+@pytest.mark.parametrize(("polled", "lives"), [(4, True), (6, False), (60, False)])
+def test_a_poll_that_outlived_a_frozen_worker_is_nobodys(polled: float, lives: bool) -> None:
+    """The server closes an open poll a minute after it was begun, or fills it with a task: both look like a new one.
+    A process that was started anew would have given a sign of its own by now."""
+    frozen = sign(silent=80)
+    assert bool(alive([frozen], [Poll("1@a", ago(polled))])) is lives
+    assert bool(alive([sign(silent=100, interval=60)], [Poll("1@a", ago(6))])), "its signs come once a minute"
+
+
 def test_a_worker_for_workflows_alone_serves_no_jobs() -> None:
     assert alive([sign(used=0, free=0)], []) == {}
     assert alive([sign(used=0, free=0)], [Poll("1@a", ago(5))]) == {"1@a": "heartbeat"}
