@@ -8,6 +8,7 @@ from pydantic import BaseModel, ValidationError
 
 from duetime.contracts.json_value import JsonValueError, escape_pointer
 from duetime.contracts.record import cut
+from duetime.contracts.wording import in_words
 
 #: Enough for a person. Input made of faults alone must not keep a program busy with explaining them, nor the network
 #: with telling them.
@@ -68,14 +69,12 @@ def explain_one(detail: Any, model: type[BaseModel] | None) -> Fault:
 
 def _fault(detail: Any, steps: Sequence[Any], model: type[BaseModel] | None) -> Fault:
     pointer = "".join(f"/{escape_pointer(str(step))}" for step in steps)
-    message = str(detail["msg"]).removeprefix("Value error, ")
+    message = in_words(detail)
     cause = detail.get("ctx", {}).get("error")
     if isinstance(cause, JsonValueError):
         pointer += cause.pointer
     if detail["type"] == "extra_forbidden" and model:
         message = _unknown(str(steps[-1]), _fields(model, steps[:-1]))
-    elif detail["type"] == "missing":
-        message = "is required"
     return {"pointer": cut(pointer, _POINTER), "message": cut(message, _MESSAGE)}
 
 

@@ -145,11 +145,14 @@ def test_only_create_makes_the_file(keys: Command, command: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("one", "--scopes", "root"), "--scopes: Input should be 'submit', 'read', 'operate' or 'admin'"),
-        (("one", "--scopes", ","), "--scopes: Tuple should have at least 1 item"),
-        (("one", "--scopes", "read", "--queues", "a b"), "--queues: String should match pattern"),
-        (("one", "--scopes", "read", "--rate", "0"), "--rate: Input should be greater than or equal to 1"),
-        (("", "--scopes", "read"), "--name: String should have at least 1 character"),
+        (("one", "--scopes", "root"), "--scopes: must be one of 'submit', 'read', 'operate', 'admin'"),
+        (("one", "--scopes", ","), "--scopes: must have at least 1 item"),
+        (
+            ("one", "--scopes", "read", "--queues", "a b"),
+            "--queues: may hold letters, digits and _ . : - only",
+        ),
+        (("one", "--scopes", "read", "--rate", "0"), "--rate: must be at least 1"),
+        (("", "--scopes", "read"), "--name: must have at least 1 character"),
     ],
 )
 def test_a_wrong_argument_is_named(keys: Command, arguments: tuple[str, ...], told: str) -> None:
