@@ -53,8 +53,8 @@ class HttpKind:
     async def run(self, request: HttpRequest, job: JobContext) -> dict[str, object]:
         """Sends an HTTP request, and tries again as the answer asks.
 
-        Gives `Answer.as_result`. `Reject`, `RetryAfter` and `HttpFailed` by the verdict on it; `Reject` when the address is refused;
-        `HttpUnreachable` and `HttpTimeout` when there was no whole answer.
+        Gives `Answer.as_result`. `Reject`, `RetryAfter` and `HttpFailed` by the verdict on it; `Reject` when the
+        address is refused; `HttpUnreachable` and `HttpTimeout` when there was no whole answer.
         """
         hop = _first_hop(request)
         asked = f"{request.method} {hop.target}"
