@@ -46,6 +46,16 @@ def keys(tmp_path: Path, capsys: Captured) -> Command:
     return Command(tmp_path / "keys.json", capsys)
 
 
+def test_the_first_key_makes_its_directory_too(tmp_path: Path, capsys: Captured) -> None:
+    """As the guide has it: `DUETIME_API_KEYS_FILE=keys/keys.json` in a fresh checkout."""
+    keys = Command(tmp_path / "keys" / "keys.json", capsys)
+    assert keys.state(keys.create("mailer", "--scopes", "read")) == "mailer"
+    assert keys.path.parent.stat().st_mode & 0o777 == 0o700
+    far = Command(tmp_path / "no" / "such" / "keys.json", capsys)
+    code, _, err = far("create", "mailer", "--scopes", "read")
+    assert code != 0 and "cannot be used: No such file" in err
+
+
 def id_of(secret: str) -> str:
     return secret.split("_")[1]
 
