@@ -40,7 +40,8 @@ with workflow.unsafe.imports_passed_through():
     from duetime.contracts.record import Part, cut
     from workflows.bulk_set import RELEASE
     from workflows.forgiving import forgiving
-    from workflows.one_argument import one_argument
+    from workflows.memo import memo_value, whole_memo
+    from workflows.one_argument import one_argument, value_of
     from workflows.raw import raw
 
 #: Signals: carry out what a dry run kept; let the jobs that have not had their turn alone.
@@ -127,8 +128,10 @@ class BulkOperation:
         return self._place.standing
 
     def _begin(self) -> Place:
-        kept = workflow.memo().get(STANDING)
-        return Place(standing=Standing.model_validate(kept if isinstance(kept, dict) else {}))
+        try:
+            return Place(standing=Standing.model_validate(memo_value(STANDING) or {}))
+        except ValueError:  # somebody else's
+            return Place()
 
     def _publish(self, **changes: Any) -> None:
         self._place.standing = self._standing.model_copy(update=changes)
@@ -141,7 +144,7 @@ class BulkOperation:
         if workflow.info().is_continue_as_new_suggested():
             self._place.told = self._told
             arguments = [self._plan.compact(), self._place.model_dump(mode="json")]
-            workflow.continue_as_new(args=arguments, memo=dict(workflow.memo()))
+            workflow.continue_as_new(args=arguments, memo=whole_memo())
 
     # -- the set ------------------------------------------------------------------------------------------
 
@@ -286,12 +289,12 @@ class BulkOperation:
                 workflow.logger.info("set %d of the operation is gone", number)
 
 
-def _read(arguments: Sequence[Any]) -> tuple[Plan, Place | None]:
+def _read(arguments: Sequence[RawValue]) -> tuple[Plan, Place | None]:
     """The plan, and where an earlier run left off; a readable failure for anything else, since a workflow task that
     fails is tried for ever."""
     try:
         if len(arguments) == 2:
-            plan, place = arguments  # which the SDK has decoded
+            plan, place = map(value_of, arguments)
             return Plan.model_validate(plan), Place.model_validate(place)
         return Plan.model_validate(one_argument(arguments)), None
     except ValueError:

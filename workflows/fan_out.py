@@ -23,14 +23,16 @@ with workflow.unsafe.imports_passed_through():
     from duetime.contracts import limits
     from duetime.contracts.carry import StopRequest
     from duetime.contracts.instants import parse_instant
+    from duetime.contracts.json_value import sendable
     from duetime.contracts.pipeline import FAN_OUT
     from duetime.contracts.pipeline_state import ITEMS, ITEMS_OF, ItemCounts, ItemsEnding, Mark
-    from duetime.contracts.record import cut
+    from duetime.contracts.record import Error, cut
     from duetime.contracts.references import BadReference
     from duetime.contracts.states import ErrorType, State
     from workflows.children import Children, Ended, Planned, last_run
     from workflows.fan_out_input import FanOutInput, listed_bytes, plan_parts
     from workflows.forgiving import forgiving
+    from workflows.memo import whole_memo
     from workflows.planning import Unfit, bad_reference, plan_job
     from workflows.raw import raw
     from workflows.values import put_item, read_results
@@ -52,12 +54,14 @@ class FanOutWorkflow:
         self._stopping = False
         self._news = False
         try:
-            self._given = FanOutInput.model_validate_json(arguments[0].payload.data)
+            (only,) = arguments
+            self._begin_with(FanOutInput.model_validate_json(only.payload.data))
+            self._is_ours = True
         except Exception:
             self._is_ours = False
-            return
-        self._is_ours = True
-        given = self._given
+
+    def _begin_with(self, given: FanOutInput) -> None:
+        self._given = given
         self._stop = given.stopped
         self._children = Children(given.max_parallel, renewed=given.parts <= 1)
         self._marks = [Mark.WAITING] * len(given.items)
@@ -151,7 +155,7 @@ class FanOutWorkflow:
                 "first_error": self._first_error,
             }
         )
-        workflow.continue_as_new(args=[given.compact()], memo=dict(workflow.memo()))
+        workflow.continue_as_new(args=[given.compact()], memo=whole_memo())
 
     async def _resume(self, run_id: str) -> None:
         """Takes over what an ended run of this job has done, if it was about the same list."""
@@ -176,6 +180,8 @@ class FanOutWorkflow:
         self._recall(done.model_copy(update={"marks": "".join(kept)}))
 
     def _recall(self, done: ItemsEnding) -> None:
+        if len(done.marks) != len(self._marks):
+            raise ValueError("what is done is not of these items")
         self._marks = [Mark(letter) for letter in done.marks]
         self._counted = Counter(mark for mark in self._marks if mark is not Mark.WAITING)
         self._results, self._size = done.results, done.size
@@ -200,13 +206,13 @@ class FanOutWorkflow:
         return parts
 
     async def _run_part(self, start: int, part: Planned) -> None:
-        ended = Ended(Mark.FAILED, {})
         try:
             ended = await self._children.run(part)
-        finally:
-            del self._parts[part.id]
-            self._take_in(slice(start, None, self._given.parts), ended)
-            self._news = True
+        except Exception as fault:
+            ended = _broken(fault)
+        del self._parts[part.id]
+        self._take_in(slice(start, None, self._given.parts), ended)
+        self._news = True
 
     def _take_in(self, mine: slice, ended: Ended) -> None:
         """What a part has done."""
@@ -248,14 +254,16 @@ class FanOutWorkflow:
         task.add_done_callback(self._tasks.discard)
 
     async def _run_item(self, index: int) -> None:
-        ended = Ended(Mark.FAILED, {})
         try:
             done = await self._done_before(index) if self._look_up else None
             ended = done or await self._children.run(self._plan(index))
         except Unfit as fault:
             ended = Ended(Mark.FAILED, {}, fault.error)
-        finally:
-            self._take_down(index, ended)
+        except Exception as fault:
+            ended = _broken(fault)
+        # Not in a `finally`: a worker that has no more room for this workflow cancels what it waits for, and then
+        # nothing has ended.
+        self._take_down(index, ended)
 
     async def _done_before(self, index: int) -> Ended | None:
         """How an item ended that succeeded in a run of this job that was terminated."""
@@ -375,10 +383,18 @@ class FanOutWorkflow:
             return ending
         if self._stopping and self._first_error is None:
             workflow.upsert_search_attributes([attributes.OUTCOME.value_set(State.CANCELLED)])
-            message = (self._stop.reason if self._stop else None) or "cancelled"
+            reason = (self._stop.reason if self._stop else None) or "cancelled"
+            message = cut(sendable(reason), limits.ERROR_MESSAGE_LENGTH)
             raise ApplicationError(message, ending, type=ErrorType.CANCELLED, non_retryable=True)
         message = (
             f"{counts.bad:,} of {counts.total:,} items did not succeed; {self._first_error or 'cancelled'}"
         )
         message = cut(message, limits.ERROR_MESSAGE_LENGTH)
         raise ApplicationError(message, ending, type=ErrorType.ITEMS_FAILED, non_retryable=True)
+
+
+def _broken(fault: Exception) -> Ended:
+    """A fault that nobody foresaw, in place of an ending."""
+    workflow.logger.error("an item or a part came to no ending", exc_info=fault)
+    message = cut(sendable(str(fault)), limits.BRIEF_MESSAGE_LENGTH)
+    return Ended(Mark.FAILED, {}, Error(type=type(fault).__name__, message=message))

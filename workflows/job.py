@@ -36,6 +36,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from duetime.predecessors import Predecessors
     from workflows.dispatch import dispatch
+    from workflows.memo import whole_memo
     from workflows.meters import count_attempt, count_end
     from workflows.order import start_check
     from workflows.phase import DeadlineExceeded, Phase
@@ -132,8 +133,8 @@ class JobWorkflow(Standing):
                 "dependents": self._dependents.ids,
             }
         )
-        # What a run adds to its memo does not go along by itself: where the job stands, and who waits for it.
-        workflow.continue_as_new(args=[self._spec.compact(), carry.compact()], memo=dict(workflow.memo()))
+        # Where the job stands goes along, and who waits for it.
+        workflow.continue_as_new(args=[self._spec.compact(), carry.compact()], memo=whole_memo())
 
     # -- waiting ------------------------------------------------------------------------------------------
 

@@ -27,6 +27,7 @@ with workflow.unsafe.imports_passed_through():
         Place,
     )
     from workflows.forgiving import forgiving
+    from workflows.memo import memo_value, whole_memo
     from workflows.one_argument import one_argument
     from workflows.places import Places
     from workflows.raw import raw
@@ -48,7 +49,7 @@ class ConcurrencyLimit:
     @raw
     def __init__(self, *arguments: RawValue) -> None:
         self._places = _read(arguments)
-        self._told_limit: int | None = workflow.memo_value(LIMIT_MEMO, default=None)
+        self._told_limit: int | None = memo_value(LIMIT_MEMO)
         self._looking: workflow.ActivityHandle[list[str]] | None = None
         self._looked_at: list[Place] = []
         self._alarm: asyncio.Task[None] | None = None
@@ -76,7 +77,7 @@ class ConcurrencyLimit:
             await self._until_something()
 
     def _start_over(self) -> NoReturn:
-        workflow.continue_as_new(args=[self._places.pack()], memo=dict(workflow.memo()))
+        workflow.continue_as_new(args=[self._places.pack()], memo=whole_memo())
 
     def _tell_limit(self) -> None:
         if self._places.limit != self._told_limit:

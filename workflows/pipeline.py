@@ -5,7 +5,7 @@ those who read it while no worker lives.
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from datetime import timedelta
 from typing import Any, NoReturn
 
@@ -35,7 +35,9 @@ with workflow.unsafe.imports_passed_through():
     from duetime.contracts.states import ErrorType, State
     from duetime.graph import Graph
     from workflows.children import Children, Ended, Planned, last_run
+    from workflows.commands import command
     from workflows.fan_out_input import plan_fan_out
+    from workflows.memo import whole_memo
     from workflows.pipeline_end import failure_of, in_words
     from workflows.pipeline_input import bad_pipeline, origin_of, read_pipeline_input
     from workflows.planning import Unfit, plan_job, unfit
@@ -54,12 +56,14 @@ class PipelineWorkflow:
     @raw
     def __init__(self, *arguments: RawValue) -> None:
         self._error: Exception | None = None
-        info = workflow.info()
         try:
-            self._spec, self._carry = read_pipeline_input(arguments, info)
+            self._begin_with(arguments)
         except Exception as error:
             self._error = error
-            return
+
+    def _begin_with(self, arguments: Sequence[RawValue]) -> None:
+        info = workflow.info()
+        self._spec, self._carry = read_pipeline_input(arguments, info)
         self._origin = origin_of(self._carry, info)
         marks = Progress(marks=self._carry.marks).by_name(list(self._spec.jobs))
         self._earlier = {name: mark for name, mark in marks.items() if mark in FINAL_MARKS}
@@ -129,7 +133,7 @@ class PipelineWorkflow:
                 "origin": self._origin,
             }
         )
-        workflow.continue_as_new(args=[self._spec.compact(), carry.compact()], memo=dict(workflow.memo()))
+        workflow.continue_as_new(args=[self._spec.compact(), carry.compact()], memo=whole_memo())
 
     async def _end(self) -> dict[str, Any]:
         self._ending = True
@@ -224,22 +228,19 @@ class PipelineWorkflow:
     def _why(self) -> str:
         return self._reason or "the pipeline was cancelled"
 
-    @workflow.update(name="cancel", unfinished_policy=workflow.HandlerUnfinishedPolicy.ABANDON)
-    def cancel(self, request: dict[str, Any]) -> None:
+    def _can_cancel(self, _: CancelRequest) -> None:
+        if self._error is not None or self._ending or self._graph.is_over:
+            raise ApplicationError("the pipeline has ended", type="TooLate", non_retryable=True)
+
+    @command("cancel", CancelRequest, check=_can_cancel, policy=workflow.HandlerUnfinishedPolicy.ABANDON)
+    def cancel(self, wanted: CancelRequest) -> None:
         """Ends the pipeline: `mode`, `grace` and `reason` as for a job. `graceful` lets what `always` runs clean up.
 
         Whoever calls this may cancel the execution afterwards, so that it is shown as cancelled.
         """
-        wanted = CancelRequest.model_validate(request)
         force = wanted.mode == "force"
         self._grace = timedelta(0) if force else wanted.grace
         self._halt(Halt.FORCED if force else Halt.CANCELLED, wanted.reason)
-
-    @cancel.validator
-    def _can_cancel(self, request: dict[str, Any]) -> None:
-        CancelRequest.model_validate(request)
-        if self._error is not None or self._ending or self._graph.is_over:
-            raise ApplicationError("the pipeline has ended", type="TooLate", non_retryable=True)
 
     # -- what people see ------------------------------------------------------------------------------------
 

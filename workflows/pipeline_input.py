@@ -13,7 +13,7 @@ from duetime import attributes
 from duetime.contracts import limits
 from duetime.contracts.explain import one_line
 from duetime.contracts.job import JobSpec, Span
-from duetime.contracts.json_value import parse_json, sendable
+from duetime.contracts.json_value import sendable
 from duetime.contracts.pipeline import PipelineSpec
 from duetime.contracts.pipeline_rules import BadPipeline, read_pipeline
 from duetime.contracts.pipeline_state import Halt, Mark, Progress
@@ -21,6 +21,7 @@ from duetime.contracts.record import Error, Part, cut
 from duetime.contracts.states import ErrorType
 from duetime.graph import kept
 from duetime.occurrence import occurrence_of
+from workflows.raw import plain
 
 
 class Origin(Part):
@@ -106,7 +107,7 @@ def retry_carry(
     )
 
 
-def read_pipeline_input(arguments: Sequence[Any], info: Info) -> tuple[PipelineSpec, PipelineCarry]:
+def read_pipeline_input(arguments: Sequence[RawValue], info: Info) -> tuple[PipelineSpec, PipelineCarry]:
     """The pipeline in the workflow's one argument, and what an earlier run left; `BadPipeline` for anything else."""
     if not 1 <= len(arguments) <= 2:
         raise _bad('give it as the one argument, as {"jobs": {"first": {"kind": "noop"}}}')
@@ -121,17 +122,11 @@ def read_pipeline_input(arguments: Sequence[Any], info: Info) -> tuple[PipelineS
         raise _bad("give it as the one argument; the second one is Duetime's own") from None
 
 
-def _plain(argument: Any) -> Any:
-    """An argument as JSON: the one of several was decoded already."""
-    if not isinstance(argument, RawValue):
-        return argument
-    encoding = argument.payload.metadata.get("encoding", b"").decode("ascii", "replace")
-    if encoding != "json/plain":
-        raise _bad(f"give it as JSON (json/plain), not {encoding or 'without encoding'}")
+def _plain(argument: RawValue) -> Any:
     try:
-        return parse_json(argument.payload.data)
+        return plain(argument)
     except ValueError as error:
-        raise _bad(f"is not JSON: {error}") from None
+        raise _bad(str(error)) from None
 
 
 def _bad(message: str, pointer: str = "") -> BadPipeline:

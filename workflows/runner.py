@@ -1,7 +1,10 @@
-"""Runs workflows as another runner does, and lets them ask one thing more: how long their start was held back.
+"""Runs workflows as another runner does, with two things more.
 
-The server tells the SDK with the start, and the SDK does not pass it on to workflow code. Asking the server would cost
-a call and an event for each job that began late, which in a flood is every one.
+They may ask how long their start was held back. The server tells the SDK with the start, and the SDK does not pass it
+on to workflow code. Asking the server would cost a call and an event for each job that began late, which in a flood is
+every one.
+
+And what they, or their updates, are given reaches them as it came, however many arguments that are (`workflows.raw`).
 """
 
 from collections.abc import Callable, Sequence
@@ -18,6 +21,7 @@ from temporalio.worker import (
     WorkflowRunner,
 )
 
+from workflows.raw import bundle
 from workflows.start_delay import START_DELAY
 
 
@@ -33,7 +37,9 @@ class Runner(WorkflowRunner):
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
         start = _Start()
         asked: dict[str, Callable[..., Any]] = {**det.extern_functions, START_DELAY: lambda: start.delay}
-        return _Overheard(self._inner.create_instance(replace(det, extern_functions=asked)), start)
+        return _Overheard(
+            self._inner.create_instance(replace(det, extern_functions=asked)), start, det.defn.name
+        )
 
     def set_worker_level_failure_exception_types(self, types: Sequence[type[BaseException]]) -> None:
         self._inner.set_worker_level_failure_exception_types(types)
@@ -52,13 +58,20 @@ class _Start:
 
 
 class _Overheard(WorkflowInstance):
-    """`inner`, of which `start` hears the first activation."""
+    """`inner`, of which `start` hears the first activation; `name` is `None` for the dynamic workflow."""
 
-    def __init__(self, inner: WorkflowInstance, start: _Start) -> None:
-        self._inner, self._start = inner, start
+    def __init__(self, inner: WorkflowInstance, start: _Start, name: str | None) -> None:
+        self._inner, self._start, self._name = inner, start, name
 
     def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
         self._start.hear(act)
+        for job in act.jobs:
+            if job.HasField("do_update"):
+                bundle(job.do_update.input)
+            elif (
+                job.HasField("initialize_workflow") and self._name is not None
+            ):  # the dynamic one's are not decoded
+                bundle(job.initialize_workflow.arguments)
         return self._inner.activate(act)
 
     def get_serialization_context(self, command_info: Any) -> Any:

@@ -20,13 +20,18 @@ with workflow.unsafe.imports_passed_through():
     from duetime.schedules import changes
     from duetime.schedules.ids import by_hand_id
     from workflows import schedule_server as server
+    from workflows.commands import command
+    from workflows.forgiving import forgiving
+    from workflows.memo import whole_memo
     from workflows.raw import raw
     from workflows.schedule_commands import (
+        PUT_BYTES,
         BackfillCommand,
         PauseCommand,
         ResumeCommand,
         SkipCommand,
         TriggerCommand,
+        check_put,
         refuse,
     )
     from workflows.schedule_input import read_book
@@ -46,7 +51,7 @@ class ScheduleWorkflow:
     @workflow.init
     @raw
     def __init__(self, *arguments: RawValue) -> None:
-        book, self._fault = read_book(arguments, workflow.info().workflow_id)
+        book, self._fault = read_book(arguments, workflow.info())
         self._keeper = BookKeeper(book)
         self._upkeep = Upkeep(self._keeper)
         self._filling: asyncio.Task[None] | None = None
@@ -80,10 +85,9 @@ class ScheduleWorkflow:
 
     # -- commands -----------------------------------------------------------------------------------------
 
-    @workflow.update(name="put")
-    async def put(self, command: dict[str, Any]) -> dict[str, Any]:
+    @command("put", Put, check=check_put, most=PUT_BYTES)
+    async def put(self, put: Put) -> dict[str, Any]:
         """Creates or replaces: `{"revision", "created", "changed"}`."""
-        put = Put.model_validate(command)
         async with self._keeper.turn():
             there = self._keeper.living
             if put.expect is not None and put.expect != (there.revision if there else 0):
@@ -99,23 +103,17 @@ class ScheduleWorkflow:
             await self._keeper.write(changes.replaced(there, put, workflow.now()))
             return {"revision": self._keeper.here.revision, "created": False, "changed": True}
 
-    @put.validator
-    def _can_put(self, command: dict[str, Any]) -> None:
-        Put.model_validate(command).model_dump()
-
-    @workflow.update(name="pause")
-    async def pause(self, command: dict[str, Any]) -> dict[str, Any]:
+    @command("pause", PauseCommand)
+    async def pause(self, wanted: PauseCommand) -> dict[str, Any]:
         """Nothing starts by the rule until it is resumed; repeated, it changes the reason and the end."""
-        wanted = PauseCommand.model_validate(command)
         async with self._keeper.turn():
             book = await self._keeper.adopt(self._keeper.there)
             await self._keeper.write(changes.paused(book, wanted.span(workflow.now())))
             return self._answer()
 
-    @workflow.update(name="resume")
-    async def resume(self, command: dict[str, Any]) -> dict[str, Any]:
+    @command("resume", ResumeCommand)
+    async def resume(self, wanted: ResumeCommand) -> dict[str, Any]:
         """The rule starts runs again; what came in the pause is made up when that is asked for."""
-        wanted = ResumeCommand.model_validate(command)
         async with self._keeper.turn():
             book = await self._keeper.adopt(self._keeper.there)
             pause, now = book.pause, workflow.now()
@@ -129,10 +127,9 @@ class ScheduleWorkflow:
             self._fill()
             return self._answer()
 
-    @workflow.update(name="skip")
-    async def skip(self, command: dict[str, Any]) -> dict[str, Any]:
+    @command("skip", SkipCommand)
+    async def skip(self, wanted: SkipCommand) -> dict[str, Any]:
         """Leaves one time to come out."""
-        wanted = SkipCommand.model_validate(command)
         async with self._keeper.turn():
             book = await self._keeper.adopt(self._keeper.there)
             if wanted.at <= workflow.now():
@@ -141,10 +138,9 @@ class ScheduleWorkflow:
                 await self._keeper.write(changes.skipping(book, wanted.skip()))
             return self._answer()
 
-    @workflow.update(name="trigger")
-    async def trigger(self, command: dict[str, Any]) -> dict[str, Any]:
+    @command("trigger", TriggerCommand)
+    async def trigger(self, wanted: TriggerCommand) -> dict[str, Any]:
         """A run now: `{"job_id", "state"}`; refused when a run is in its way and the policy skips."""
-        wanted = TriggerCommand.model_validate(command)
         overlap = wanted.overlap or self._keeper.there.parsed.overlap
         if overlap == "allow":
             return await self._start_by_hand()
@@ -168,10 +164,9 @@ class ScheduleWorkflow:
                 )
             return {"job_id": told["job_id"], "state": told["state"]}
 
-    @workflow.update(name="backfill")
-    async def backfill(self, command: dict[str, Any]) -> dict[str, Any]:
+    @command("backfill", BackfillCommand)
+    async def backfill(self, wanted: BackfillCommand) -> dict[str, Any]:
         """Takes a backfill on; it goes on by itself. One that is under way already is not taken on twice."""
-        wanted = BackfillCommand.model_validate(command)
         async with self._keeper.turn():
             book = self._keeper.there
             for other in book.backfills:
@@ -182,8 +177,8 @@ class ScheduleWorkflow:
             self._fill()
             return backfill.model_dump(mode="json")
 
-    @workflow.update(name="delete")
-    async def delete(self, expect: int | None = None) -> dict[str, Any]:
+    @command("delete", int | None)
+    async def delete(self, expect: int | None) -> dict[str, Any]:
         """No run starts any more; those that are open go on."""
         async with self._keeper.turn():
             book = self._keeper.there
@@ -194,6 +189,7 @@ class ScheduleWorkflow:
             return self._answer()
 
     @workflow.signal(name="check")
+    @forgiving
     def check(self) -> None:
         """The server may have been away: look for missed times."""
         self._upkeep.check()
@@ -215,7 +211,7 @@ class ScheduleWorkflow:
         if self._keeper.lives:
             look_at = self._upkeep.look_at
             book = self._keeper.here.model_copy(update={"dirty": self._keeper.dirty, "look_at": look_at})
-            workflow.continue_as_new(book.compact(), memo=dict(workflow.memo()))
+            workflow.continue_as_new(book.compact(), memo=whole_memo())
 
     # -- runs of our own ----------------------------------------------------------------------------------
 

@@ -1,14 +1,20 @@
 """What a schedule's entity is told, and how it refuses."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, ValidationError
+from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
+from duetime.contracts.explain import explain, one_line
 from duetime.contracts.record import Part
-from duetime.contracts.schedule import Overlap
-from duetime.contracts.schedule_book import Backfill, Book, PauseSpan, SkippedTime
+from duetime.contracts.schedule import Overlap, ScheduleSpec
+from duetime.contracts.schedule_book import Backfill, Book, PauseSpan, Put, SkippedTime
+from duetime.schedules.ids import entity_id
+
+#: What `put` may have in JSON: all of it goes into the memo, for which the engine has 2 MB.
+PUT_BYTES = 1_800_000
 
 
 class PauseCommand(Part):
@@ -70,6 +76,18 @@ class BackfillCommand(Part):
         return Backfill.model_validate(
             self.model_dump(mode="json") | {"id": unique, "requested_at": now.isoformat()}
         )
+
+
+def check_put(_: Any, put: Put) -> None:
+    """Refuses what is no schedule, or another one's, before it is taken on."""
+    if entity_id(put.id) != workflow.info().workflow_id:
+        raise refuse("InvalidArgument", f"the schedule {put.id[:100]!r} belongs to another workflow id", None)
+    try:
+        ScheduleSpec.model_validate(put.spec)
+    except ValidationError as error:
+        raise refuse(
+            "InvalidArgument", one_line(explain(error, ScheduleSpec), "the schedule"), None
+        ) from None
 
 
 def refuse(kind: str, message: str, book: Book | None) -> ApplicationError:

@@ -15,6 +15,7 @@ from duetime.contracts.record import DEPENDENTS, VIEW, Error, Record, View
 from duetime.contracts.states import State
 from duetime.jobs.names import ENDED
 from duetime.predecessors import Predecessors
+from workflows.commands import command
 from workflows.forgiving import forgiving
 from workflows.order import DEPENDENT, PREDECESSOR, Dependents
 from workflows.phase import Phase
@@ -102,10 +103,14 @@ class Standing:
         if self._error is None:
             self._taking.granted(told)
 
-    @workflow.update(name="move", unfinished_policy=workflow.HandlerUnfinishedPolicy.ABANDON)
-    async def move(self, change: dict[str, Any]) -> None:
+    def _can_move(self, wanted: Change) -> None:
+        if wanted.run_at and parse_instant(wanted.run_at) - workflow.now() > limits.FURTHEST_RUN_AT:
+            raise ValueError("run_at: more than five years ahead")
+        self._refuse_unless(Phase.WAITING_FOR_DUE, Phase.WAITING_FOR_PLACE, Phase.DISPATCHED)
+
+    @command("move", Change, check=_can_move, policy=workflow.HandlerUnfinishedPolicy.ABANDON)
+    async def move(self, wanted: Change) -> None:
         """Another due time or priority; refused with `TooLate` once neither matters any more."""
-        wanted = Change.model_validate(change)
         if wanted.priority is not None:
             self._priority = wanted.priority
         if wanted.run_at is not None:
@@ -117,14 +122,10 @@ class Standing:
         if self._phase is Phase.ENDING:
             raise ApplicationError("the job was being finished", type="TooLate", non_retryable=True)
 
-    @move.validator
-    def _can_move(self, change: dict[str, Any]) -> None:
-        wanted = Change.model_validate(change)
-        if wanted.run_at and parse_instant(wanted.run_at) - workflow.now() > limits.FURTHEST_RUN_AT:
-            raise ValueError("run_at: more than five years ahead")
-        self._refuse_unless(Phase.WAITING_FOR_DUE, Phase.WAITING_FOR_PLACE, Phase.DISPATCHED)
+    def _can_run_now(self) -> None:
+        self._refuse_unless(Phase.WAITING_FOR_DUE, Phase.BACKING_OFF)
 
-    @workflow.update(name="run_now")
+    @command("run_now", check=_can_run_now)
     def run_now(self) -> None:
         """Start a scheduled job, or the next attempt of one that waits for it."""
         if self._phase is Phase.WAITING_FOR_DUE:
@@ -132,10 +133,6 @@ class Standing:
             workflow.upsert_search_attributes([attributes.DUE_AT.value_set(self._due_at)])
             self._publish()
         self._hurry = True
-
-    @run_now.validator
-    def _can_run_now(self) -> None:
-        self._refuse_unless(Phase.WAITING_FOR_DUE, Phase.BACKING_OFF)
 
     def _refuse_unless(self, *phases: Phase) -> None:
         if self._error is not None or self._phase not in phases:

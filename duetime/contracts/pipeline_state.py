@@ -149,8 +149,8 @@ class ItemsEnding(Part):
     counts: ItemCounts = ItemCounts()
     #: The results in the order of the list, null where there is none; null as a whole when they are too large together.
     results: list[Any] | None = None
-    #: How large they are as compact JSON in bytes.
-    size: int = 0
+    #: How large they are as compact JSON in bytes: at least the brackets of the list.
+    size: int = 2
     #: One `Mark` for each item.
     marks: str = ""
     #: Of the list and what is made of it: a redrive keeps results only if these are the same again.

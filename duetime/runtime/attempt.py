@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import ValidationError
 from temporalio import activity
@@ -42,8 +42,6 @@ from duetime.runtime.stopping import Stop, reason_of
 from duetime.runtime.verdict import Verdict
 
 log = logging.getLogger("duetime.attempt")
-
-Result = TypeVar("Result")
 
 #: Seconds a handler that lost its lease, its time or its worker may take to clean up.
 CLEAN_UP = 5.0
@@ -170,13 +168,8 @@ class AttemptRun:
             await self._deliver(lambda limit: self.calls.fail(error, None, limit))
 
     async def _deliver(self, say: Callable[[timedelta], Awaitable[None]]) -> Delivered:
-        """What became of it, although the worker or the server cancels the activity meanwhile."""
         delivery = Delivery(self.job_id, say, self.tools.counters, self.tools.ending)
-        # The first try from here: with an answer at once, as nearly always, no other thread need be woken.
-        first = asyncio.ensure_future(delivery.try_once())
-        if delivered := await _undisturbed(first):
-            return delivered
-        return await _undisturbed(self.tools.keeper.run(delivery.go_on()))
+        return await delivery.deliver(self.tools.keeper)
 
     async def run(self, payload: Any) -> dict[str, Any]:
         """The answer for the server; raises what the server or the workflow must know of.
@@ -304,11 +297,3 @@ class AttemptRun:
                 return Raised(asyncio.CancelledError())
             self.lease.stop(Stop.TIMED_OUT)
         return end_of(execution)
-
-
-async def _undisturbed(doing: "asyncio.Future[Result]") -> Result:
-    """What `doing` gives, which no cancellation of the one who waits for it cuts short."""
-    while not doing.done():
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.wait([doing])
-    return doing.result()

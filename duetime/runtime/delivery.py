@@ -14,6 +14,7 @@ from enum import Enum, auto
 from temporalio.service import RPCError, RPCStatusCode
 
 from duetime.runtime.counters import Counters
+from duetime.runtime.keeper import Keeper, Result
 
 log = logging.getLogger("duetime.attempt")
 
@@ -41,7 +42,7 @@ class Delivered(Enum):
 class Delivery:
     """Delivers one ending of an attempt of `job_id`, by calling `say` with its time limit.
 
-    `ending` is set when the worker shall end.
+    `ending` is set, on the keeper's loop, when the worker shall end.
     """
 
     def __init__(
@@ -55,6 +56,16 @@ class Delivery:
         self._counters = counters
         self._ending = ending
         self._tries = 0
+
+    async def deliver(self, keeper: Keeper) -> Delivered:
+        """What became of it, although the worker or the server cancels the activity meanwhile.
+
+        The first try goes out from here: with an answer at once, as nearly always, no other thread need be woken. The
+        rest is for `keeper`, whose loop no handler blocks.
+        """
+        if delivered := await _undisturbed(asyncio.ensure_future(self.try_once())):
+            return delivered
+        return await _undisturbed(keeper.run(self.go_on()))
 
     async def try_once(self) -> Delivered | None:
         """`None` without an answer that counts."""
@@ -72,7 +83,7 @@ class Delivery:
             return None
 
     async def go_on(self) -> Delivered:
-        """After a try without an answer: more of them, until there is one. On the loop that `ending` belongs to."""
+        """After a try without an answer: more of them, until there is one."""
         loop, until = asyncio.get_running_loop(), None
         while True:
             if self._ending.is_set():
@@ -97,3 +108,11 @@ class Delivery:
         said = "refused: it is not the job's attempt any more" if certain else "unknown: an answer was lost"
         log.warning("the end of an attempt of job %s is %s", self._job_id, said)
         return Delivered.REFUSED if certain else Delivered.UNKNOWN
+
+
+async def _undisturbed(doing: asyncio.Future[Result]) -> Result:
+    """What `doing` gives, which no cancellation of the one who waits for it cuts short."""
+    while not doing.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait([doing])
+    return doing.result()
