@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from api.doctor.endings import endings, examine_endings
 from api.doctor.left_behind import left_behind
 from api.doctor.queues import examine_queues
 from api.doctor.schedules import examine_schedules
@@ -27,6 +28,7 @@ async def examine(client: Client, board: Board | None = None) -> Report:
     found += server
     if not any(finding.severity is Severity.ERROR for finding in server if finding.check in _NEEDED):
         found += await _queues(board or await _new_board(client, server))
+        found += await _endings(client)
         found += await _schedules(client)
     return Report.of(found)
 
@@ -49,6 +51,13 @@ async def _queues(board: Board) -> list[Finding]:
         return examine_queues(await answer_in_time(board.all()))
     except (RPCError, Problem) as fault:
         return [error("queues", f"they cannot be read: {fault}", "try again when the server is less busy")]
+
+
+async def _endings(client: Client) -> list[Finding]:
+    try:
+        return examine_endings(*await answer_in_time(endings(client, datetime.now(UTC))))
+    except (RPCError, Problem) as fault:
+        return [error("endings", f"they cannot be read: {fault}", "try again when the server is less busy")]
 
 
 async def _schedules(client: Client) -> list[Finding]:
