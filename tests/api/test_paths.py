@@ -42,6 +42,13 @@ async def test_ids_that_nobody_has(api: Caller, name: str) -> None:
         assert "x-injected" not in answer.headers
 
 
+async def test_an_id_with_a_slash_is_told_apart_from_a_wrong_path(api: Caller) -> None:
+    answer = await api.http.get("/v1/jobs/a%2Fb")
+    assert problem(answer, 404, "not-found")["detail"].endswith("no id or name holds a slash")
+    answer = await api.http.get("/v1/jobs/a/b")
+    assert problem(answer, 404, "not-found")["detail"].endswith("/docs shows what there is")
+
+
 RAW = {
     "up": b"/v1/jobs/../../etc/passwd",
     "dots": b"/v1/jobs/..",
