@@ -42,6 +42,19 @@ def test_pointers_lead_into_what_was_sent(value: Any, pointers: set[str]) -> Non
     assert {fault["pointer"] for fault in explain(refused.value, value=value)} == pointers
 
 
+@pytest.mark.parametrize("with_value", [True, False])
+@pytest.mark.parametrize("name", ["a[0]", "b([", "[", "constrained-str"])
+def test_an_unknown_field_is_told_whatever_it_is_called(name: str, with_value: bool) -> None:
+    """Its name may look like the steps that pydantic adds to a path."""
+
+    class Only(BaseModel, extra="forbid"):
+        inner: "Only | None" = None
+
+    for value, pointer in (({name: 1}, f"/{name}"), ({"inner": {name: 1}}, f"/inner/{name}")):
+        (fault,) = explain(_refusal(Only, value), Only, value if with_value else None)
+        assert (fault["pointer"], fault["message"]) == (pointer, "unknown field; known are `inner`")
+
+
 def test_faults_in_one_line() -> None:
     assert one_line([]) == ""
     assert one_line([{"pointer": "", "message": "x"}, {"pointer": "/a", "message": "y"}]) == (
