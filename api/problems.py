@@ -288,8 +288,8 @@ def _request_faults(request: Request, error: RequestValidationError) -> list[Fau
     details = error.errors()
     for detail in details[:FAULTS]:
         place, *steps = detail["loc"]
-        model = _body_model(request) if place == "body" else None
-        fault = explain_one({**detail, "loc": tuple(steps)}, model)
+        model, body = (_body_model(request), error.body) if place == "body" else (None, None)
+        fault = explain_one({**detail, "loc": tuple(steps)}, model, body)
         if place != "body":
             name = ".".join(map(str, steps))
             name = name.title() if place == "header" else name

@@ -149,7 +149,7 @@ def _checked(job: JobSpec | Mapping[str, Any]) -> JobSpec:
         spec = job if isinstance(job, JobSpec) else JobSpec.model_validate(dict(job))
         check_json(spec.payload, limits.PAYLOAD_BYTES)
     except ValidationError as error:
-        raise invalid_field(explain(error, JobSpec)) from None
+        raise invalid_field(explain(error, JobSpec, job)) from None
     except JsonTooLarge as error:
         raise too_large(f"/payload: {error}") from None
     except JsonValueError as error:

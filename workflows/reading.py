@@ -52,7 +52,7 @@ def _read_spec(raw: RawValue, workflow_id: str) -> JobSpec:
         spec = JobSpec.model_validate(value)
         check_json(spec.payload, limits.PAYLOAD_BYTES)
     except ValidationError as error:
-        raise BadJob(one_line(explain(error, JobSpec))) from None
+        raise BadJob(one_line(explain(error, JobSpec, value))) from None
     except JsonValueError as error:
         raise BadJob(f"/payload{error.pointer}: {error}") from None
     if spec.id is not None and spec.id != workflow_id:

@@ -36,7 +36,7 @@ def explain(error: ValidationError, model: type[BaseModel] | None = None, value:
     a union, the tag of a discriminated one).
     """
     details = error.errors(include_url=False, include_input=False)
-    return bounded(_explained(details[:FAULTS], model, value), len(details))
+    return bounded([explain_one(detail, model, value) for detail in details[:FAULTS]], len(details))
 
 
 def bounded(faults: Sequence[Fault], total: int) -> list[Fault]:
@@ -44,12 +44,6 @@ def bounded(faults: Sequence[Fault], total: int) -> list[Fault]:
     more = total - FAULTS
     untold: list[Fault] = [{"pointer": "", "message": f"and {more:,} more faults"}] if more > 0 else []
     return [*faults[:FAULTS], *untold]
-
-
-def _explained(details: Sequence[Any], model: type[BaseModel] | None, value: Any) -> list[Fault]:
-    if isinstance(value, dict | list):
-        return [_fault(detail, _within(value, detail["loc"], detail["type"]), model) for detail in details]
-    return [explain_one(detail, model) for detail in details]
 
 
 def _within(value: Any, steps: Sequence[Any], kind: str) -> tuple[Any, ...]:
@@ -62,9 +56,18 @@ def _within(value: Any, steps: Sequence[Any], kind: str) -> tuple[Any, ...]:
     return (*kept, steps[-1]) if kind == "missing" and steps else tuple(kept)
 
 
-def explain_one(detail: Any, model: type[BaseModel] | None) -> Fault:
+def explain_one(detail: Any, model: type[BaseModel] | None, value: Any = None) -> Fault:
     """One entry of pydantic's `errors()` as a fault."""
-    return _fault(detail, [step for step in detail["loc"] if not _is_union_branch(step)], model)
+    if isinstance(value, dict | list):
+        return _fault(detail, _within(value, detail["loc"], detail["type"]), model)
+    return _fault(detail, _likely(detail["loc"], detail["type"]), model)
+
+
+def _likely(steps: Sequence[Any], kind: str) -> list[Any]:
+    """Without the steps that pydantic seems to have added, as far as names tell."""
+    # What somebody called an unknown field may look like one of them.
+    last = len(steps) - 1 if kind in ("extra_forbidden", "missing") else len(steps)
+    return [step for number, step in enumerate(steps) if number == last or not _is_union_branch(step)]
 
 
 def _fault(detail: Any, steps: Sequence[Any], model: type[BaseModel] | None) -> Fault:

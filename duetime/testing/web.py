@@ -184,7 +184,7 @@ def _read(model: type[Model], body: Any) -> Model:
             cause = detail.get("ctx", {}).get("error")
             if isinstance(cause, JsonTooLarge):
                 raise too_large(f"the payload: {cause}") from None
-        raise invalid_field(explain(error, model)) from None
+        raise invalid_field(explain(error, model, body)) from None
 
 
 def _within_batch(index: int, problem: ProblemView) -> ProblemView:

@@ -146,6 +146,7 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     "case": ({"Kind": "echo"}, "/Kind", "did you mean `kind`"),
     "nothing near": ({"xyzzy": 1}, "/xyzzy", "known are `"),
     "slash in the name": ({"a/b~c": 1}, "/a~1b~0c", "unknown field"),
+    "like a step of a path": ({"a[0]": 1}, "/a[0]", "unknown field"),
     "emoji in the name": ({"😀": 1}, "/😀", "unknown field"),
     "surrogate in the name": ({"\ud800": 1}, "", "Unicode"),
     "answered, not asked": ({"state": "queued"}, "/state", "unknown field"),

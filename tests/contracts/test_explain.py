@@ -88,6 +88,19 @@ def test_what_is_wrong_is_said_in_words_of_json(value: Any, message: str) -> Non
     assert fault["message"] == message
 
 
+@pytest.mark.parametrize("with_value", [True, False])
+@pytest.mark.parametrize("name", ["a[0]", "b([", "[", "constrained-str"])
+def test_an_unknown_field_is_told_whatever_it_is_called(name: str, with_value: bool) -> None:
+    """Its name may look like the steps that pydantic adds to a path."""
+
+    class Only(BaseModel, extra="forbid"):
+        inner: "Only | None" = None
+
+    for value, pointer in (({name: 1}, f"/{name}"), ({"inner": {name: 1}}, f"/inner/{name}")):
+        (fault,) = explain(_refusal(Only, value), Only, value if with_value else None)
+        assert (fault["pointer"], fault["message"]) == (pointer, "unknown field; known are `inner`")
+
+
 def test_faults_in_one_line() -> None:
     assert one_line([]) == ""
     assert one_line([{"pointer": "", "message": "x"}, {"pointer": "/a", "message": "y"}]) == (
