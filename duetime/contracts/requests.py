@@ -7,7 +7,7 @@ from pydantic import Field, field_validator, model_validator
 
 from duetime.contracts import limits
 from duetime.contracts.instants import format_instant
-from duetime.contracts.job import Contract, DueTime, JobSpec, Span
+from duetime.contracts.job import Contract, DueTime, JobSpec, Span, between
 from duetime.contracts.json_value import JsonValueError, check_json
 
 _NOT_BUILT = {
@@ -65,7 +65,7 @@ class CancelRequest(Contract):
     """How to cancel. `graceful` lets a running handler clean up for `grace`, `force` does not wait for it."""
 
     mode: Literal["graceful", "force"] = "graceful"
-    grace: Annotated[Span, Field(le=timedelta(hours=1))] = timedelta(seconds=30)
+    grace: Annotated[Span, between(timedelta(0), timedelta(hours=1))] = timedelta(seconds=30)
     reason: Annotated[str, Field(max_length=500)] | None = None
 
 

@@ -27,8 +27,11 @@ def _of_a_pattern(bounds: Bounds) -> str:
     return f"may hold {', '.join(told)} and {others} only" if others else f"may hold {', '.join(told)} only"
 
 
-def _number(number: float) -> str:
-    return f"{int(number):,}" if number == int(number) else str(number)
+def _number(bound: object) -> str:
+    """A bound; models of handlers may have some that are no numbers, of which pydantic tells the text."""
+    if isinstance(bound, float) and bound.is_integer():
+        bound = int(bound)
+    return f"{bound:,}" if isinstance(bound, int) else str(bound)
 
 
 def _counted(number: int, word: str) -> str:

@@ -1,5 +1,8 @@
 """What pydantic found wrong, told as JSON pointers that lead somewhere in the caller's own JSON."""
 
+import math
+from datetime import date, timedelta
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -55,6 +58,10 @@ class Everything(BaseModel):
     inner: dict[str, int] = {}
     pet: Cat | None = None
     choice: Literal["a", "b", "c"] = "a"
+    span: Annotated[timedelta, Field(le=timedelta(hours=1))] = timedelta(0)
+    much: Annotated[float, Field(lt=math.inf)] = 0
+    day: Annotated[date, Field(ge=date(2027, 1, 1))] = date(2027, 1, 1)
+    exact: Annotated[Decimal, Field(gt=Decimal("0.5"))] = Decimal(1)
 
 
 @pytest.mark.parametrize(
@@ -79,6 +86,10 @@ class Everything(BaseModel):
         ({"inner": []}, "must be an object"),
         ({"pet": "cat"}, "must be an object"),
         ({"choice": "d"}, "must be one of 'a', 'b', 'c'"),
+        ({"span": timedelta(hours=2)}, "must be at most 1 hour"),
+        ({"much": math.inf}, "must be less than inf"),
+        ({"day": date(2026, 1, 1)}, "must be at least 2027-01-01"),
+        ({"exact": Decimal(0)}, "must be greater than 0.5"),
         ({"other": 1}, "unknown field"),
         ([], "must be an object"),
     ],
