@@ -163,10 +163,10 @@ def _until_drained(at: Standing) -> str:
 
 
 def in_words(span: timedelta | None) -> str:
-    """A span as one says it: `40 s`, `5 min`, `3 h`, `2 days`."""
+    """A span as one says it: `40 s`, `1 min`, `110 min`, `3 h`, `2 days`."""
     seconds = 0 if span is None else max(0, round(span.total_seconds()))
     for size, unit in ((86_400, "days"), (3_600, "h"), (60, "min")):
-        if seconds >= 2 * size or (seconds >= size and unit != "days"):
+        if seconds >= 2 * size or (seconds >= size and unit == "min"):
             return f"{seconds // size} {unit}"
     return f"{seconds} s"
 

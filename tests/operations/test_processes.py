@@ -8,6 +8,7 @@ from typing import Any
 from temporalio import workflow
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
+from api.queues.lanes import read_lane
 from duetime.connection import connect
 from duetime.engine import EmbeddedEngine
 from duetime.engine.ports import free_port
@@ -131,6 +132,9 @@ async def test_workers_that_are_gone_are_told_by_the_name_of_their_queue(
             str(frozen.process.pid),
         }
         assert all(worker["told_by"] == "heartbeat" for worker in view["workers"])
+        # Before their first sign of life, when they die that soon, these tell that there should be one.
+        polls = (await read_lane(alone.client, alone.queue)).polls
+        assert len(polls) == 2 and all(poll.promises for poll in polls)
         seen = await scrape(port)
         assert any(name == "temporal_worker_task_slots_available" for name, _ in seen)
 
