@@ -1,7 +1,8 @@
 """Errors on the wire: RFC 9457 `application/problem+json`, whatever went wrong."""
 
 import logging
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, get_args
 
 from fastapi import FastAPI, Request
@@ -17,6 +18,7 @@ from duetime.contracts.json_value import JsonTooLarge
 from duetime.contracts.problem import PROBLEM_TYPE
 from duetime.contracts.record import cut
 
+_COMMAND = re.compile(r":([a-z-]+)$")
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 
 log = logging.getLogger("duetime.api")
@@ -226,7 +228,9 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> JSONResponse:
         if error.status_code == 404:
-            return unknown("there is nothing at this path; /docs shows what there is").response()
+            slashed = b"%2f" in request.scope.get("raw_path", b"").lower()
+            why = "no id or name holds a slash" if slashed else "/docs shows what there is"
+            return unknown(f"there is nothing at this path; {why}").response()
         if error.status_code == 405:
             return _not_allowed(request).response()
         detail = str(error.detail)
@@ -247,9 +251,35 @@ def _not_allowed(request: Request) -> Problem:
 
     allowed = ", ".join(method for method in _METHODS if serves(method))
     detail = f"{request.method[:20]} does nothing here; this path takes {allowed}"
+    if commands := _commands(request):
+        detail += f", and with POST {', '.join(f'`:{command}`' for command in commands)} behind it"
     return Problem(
         405, "method-not-allowed", "Method not allowed", detail, headers={"Allow": allowed} if allowed else {}
     )
+
+
+def _commands(request: Request) -> list[str]:
+    """The commands that the path takes; a last part of it that is none is taken for a misspelt one."""
+    path = str(request.scope["path"])
+    if request.method == "POST" and ":" in path.rpartition("/")[2]:
+        path = path.rpartition(":")[0]
+    ends = (_COMMAND.search(told) for told in _paths(request.app.routes))
+
+    def serves(command: str) -> bool:
+        scope = {**request.scope, "method": "POST", "path": f"{path}:{command}"}
+        return any(route.matches(scope)[0] is Match.FULL for route in request.app.routes)
+
+    return [command for command in sorted({end[1] for end in ends if end}) if serves(command)]
+
+
+def _paths(routes: Iterable[Any]) -> Iterator[str]:
+    """The paths of routes, those of included routers without what these are included under."""
+    for route in routes:
+        router = getattr(route, "original_router", None)
+        if router is not None:
+            yield from _paths(router.routes)
+        else:
+            yield getattr(route, "path", "")
 
 
 def _request_faults(request: Request, error: RequestValidationError) -> list[Fault]:
@@ -258,8 +288,8 @@ def _request_faults(request: Request, error: RequestValidationError) -> list[Fau
     details = error.errors()
     for detail in details[:FAULTS]:
         place, *steps = detail["loc"]
-        model = _body_model(request) if place == "body" else None
-        fault = explain_one({**detail, "loc": tuple(steps)}, model)
+        model, body = (_body_model(request), error.body) if place == "body" else (None, None)
+        fault = explain_one({**detail, "loc": tuple(steps)}, model, body)
         if place != "body":
             name = ".".join(map(str, steps))
             name = name.title() if place == "header" else name

@@ -109,10 +109,15 @@ async def start_job(
             take = Take.AGAIN
         else:
             break
-    detail = (
-        f"a job with the id {job_id!r} is there already; `on_conflict` and `reuse_id` say what else to do"
-    )
-    raise problem_error(409, "id-in-use", "The id is in use", detail)
+    raise problem_error(409, "id-in-use", "The id is in use", _in_use(job_id, is_open))
+
+
+def _in_use(job_id: str, is_open: bool) -> str:
+    if is_open:
+        way_out = 'is open; `on_conflict="return"` gives it, `"replace"` puts this one in its place'
+    else:
+        way_out = "is finished; `reuse_id=True` uses the id again"
+    return f"the job with the id {job_id!r} {way_out}"
 
 
 async def await_job(client: Client, job_id: str, *, run_id: str | None = None) -> JobOutcome:
@@ -144,7 +149,7 @@ def _checked(job: JobSpec | Mapping[str, Any]) -> JobSpec:
         spec = job if isinstance(job, JobSpec) else JobSpec.model_validate(dict(job))
         check_json(spec.payload, limits.PAYLOAD_BYTES)
     except ValidationError as error:
-        raise invalid_field(explain(error, JobSpec)) from None
+        raise invalid_field(explain(error, JobSpec, job)) from None
     except JsonTooLarge as error:
         raise too_large(f"/payload: {error}") from None
     except JsonValueError as error:

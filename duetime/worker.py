@@ -8,12 +8,15 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
 from temporalio import activity
 from temporalio.client import Client
 from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
+from duetime.contracts.job import Queue
 from duetime.contracts.record import Assignment, Sign, read_sign
+from duetime.contracts.wording import in_words
 from duetime.handlers import Handler, find_handlers
 from duetime.observe.attempts import AttemptMeter, meter_of
 from duetime.registry import announce_patiently, entries_of
@@ -27,11 +30,29 @@ from duetime.runtime.watch import LoopWatch
 log = logging.getLogger("duetime.worker")
 
 
+_QUEUE: TypeAdapter[str] = TypeAdapter(Queue)
+
+
+def names_of_queues(names: Iterable[str]) -> list[str]:
+    """The queues to serve, each once; `ValueError` tells which name cannot be, since no job could ever come to it, or
+    since it is the one of the workflows, whose tasks a worker for handlers would take away."""
+    found = list(dict.fromkeys(names))
+    if not found:
+        raise ValueError("name one at least")
+    for name in found:
+        try:
+            _QUEUE.validate_python(name)
+        except ValidationError as error:
+            raise ValueError(f"{name!r}: {in_words(error.errors()[0])}") from None
+    return found
+
+
 class Worker:
     """Polls `queues` and runs the handlers found in `handlers` (functions, modules, or module names).
 
     `concurrency` is how many attempts run at once on each queue. On leaving, it stops taking work, lets running
     handlers finish for `grace`, then stops them and gives their attempts back (`interrupted`, no attempt used).
+    `ValueError` for a queue that cannot be.
 
     >>> async with Worker(client, [my.handlers], queues=["mail"]):
     ...     await stop_signal
@@ -47,7 +68,10 @@ class Worker:
         grace: timedelta = timedelta(seconds=30),
     ) -> None:
         self.handlers = dict(handlers) if isinstance(handlers, Mapping) else find_handlers(handlers)
-        self.queues = list(dict.fromkeys(queues))
+        try:
+            self.queues = names_of_queues(queues)
+        except ValueError as error:
+            raise ValueError(f"queues: {error}") from None
         identity = client.service_client.config.identity or client.identity
         meter = AttemptMeter(meter_of(client.service_client))
         self._tools = tools = Tools(client, identity, meter, counters=Counters(on_add=meter.happened))

@@ -87,4 +87,4 @@ def _read(arguments: Sequence[RawValue], reader: TypeAdapter[Any] | None, takes:
         if not arguments:
             raise ValueError("takes one argument, as JSON; there is none") from None
         model = takes if isinstance(takes, type) and issubclass(takes, BaseModel) else None
-        raise ValueError(one_line(explain(error, model), "its argument")) from None
+        raise ValueError(one_line(explain(error, model, value), "its argument")) from None

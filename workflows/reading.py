@@ -6,14 +6,7 @@ from typing import Any, NoReturn
 
 from pydantic import ValidationError
 from temporalio.common import RawValue
-from temporalio.exceptions import (
-    ActivityError,
-    ApplicationError,
-    CancelledError,
-    RetryState,
-    TimeoutError,
-    TimeoutType,
-)
+from temporalio.exceptions import ActivityError, ApplicationError, RetryState
 from temporalio.workflow import Info
 
 from duetime.contracts import limits
@@ -22,9 +15,10 @@ from duetime.contracts.explain import explain, one_line
 from duetime.contracts.job import JOB as JOB
 from duetime.contracts.job import JobSpec
 from duetime.contracts.json_value import JsonValueError, check_json, parse_json, sendable
-from duetime.contracts.record import cut, read_done, read_sign
+from duetime.contracts.record import cut, read_done
 from duetime.contracts.states import ErrorType
-from duetime.decisions import Ended, How
+from duetime.decisions import Ended
+from duetime.jobs.ended import ended_by
 
 
 class BadJob(ValueError):
@@ -58,7 +52,7 @@ def _read_spec(raw: RawValue, workflow_id: str) -> JobSpec:
         spec = JobSpec.model_validate(value)
         check_json(spec.payload, limits.PAYLOAD_BYTES)
     except ValidationError as error:
-        raise BadJob(one_line(explain(error, JobSpec))) from None
+        raise BadJob(one_line(explain(error, JobSpec, value))) from None
     except JsonValueError as error:
         raise BadJob(f"/payload{error.pointer}: {error}") from None
     if spec.id is not None and spec.id != workflow_id:
@@ -99,29 +93,13 @@ def read_result(raw: RawValue) -> Any:
 
 def read_end(error: ActivityError) -> Ended:
     """The facts of an activity that did not return."""
-    cause = error.cause
-    worker = error.identity or None
-    if isinstance(cause, ApplicationError):
-        return Ended(
-            How.FAILED,
-            cause.type or "",
-            cause.message,
-            read_sign(cause.details),
-            worker,
-            retryable=error.retry_state is RetryState.MAXIMUM_ATTEMPTS_REACHED,
-            delay=cause.next_retry_delay,
-        )
-    if isinstance(cause, TimeoutError):
-        how = {
-            TimeoutType.HEARTBEAT: How.LEASE_LOST,
-            TimeoutType.SCHEDULE_TO_START: How.NOT_STARTED,
-        }.get(cause.type or TimeoutType.START_TO_CLOSE, How.TIMED_OUT)
-        heard = bool(cause.last_heartbeat_details)
-        return Ended(how, sign=read_sign(cause.last_heartbeat_details), worker=worker, heard=heard)
-    if isinstance(cause, CancelledError):
-        began = error.started_event_id > 0
-        return Ended(How.CANCELLED, sign=read_sign(cause.details), worker=worker, heard=began)
-    return Ended(How.FAILED, type(cause).__name__, str(cause or error), worker=worker)
+    return ended_by(
+        error.cause,
+        error.identity or None,
+        began=error.started_event_id > 0,
+        retryable=error.retry_state is RetryState.MAXIMUM_ATTEMPTS_REACHED,
+        text=str(error),
+    )
 
 
 def bad_job(error: Exception) -> ApplicationError:

@@ -86,7 +86,7 @@ def check_put(_: Any, put: Put) -> None:
         ScheduleSpec.model_validate(put.spec)
     except ValidationError as error:
         raise refuse(
-            "InvalidArgument", one_line(explain(error, ScheduleSpec), "the schedule"), None
+            "InvalidArgument", one_line(explain(error, ScheduleSpec, put.spec), "the schedule"), None
         ) from None
 
 

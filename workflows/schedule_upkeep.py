@@ -72,7 +72,7 @@ class Upkeep:
             if told["wait"]:
                 self._not_before = workflow.now() + SETTLED
                 return
-            await self._make_up(told["times"])
+            await self._make_up(told["times"], skipped=False)
             left = [other for other in self._keeper.here.edits if other != edit]
             self._keeper.keep(self._keeper.here.model_copy(update={"edits": left}))
 
@@ -99,7 +99,7 @@ class Upkeep:
         if book.deleted or book.pause is not None:
             return
         told = await server.judge(book)
-        await self._make_up(told["times"])
+        await self._make_up(told["times"], skipped=told.get("skipped", False))
         looked_at, until = parse_instant(told["looked_at"]), parse_instant(told["judged_until"])
         if told["more"] or told["wait"]:
             self._waits = self._waits + 1 if told["wait"] else 0
@@ -108,10 +108,14 @@ class Upkeep:
             self._keeper.keep(self._keeper.here.model_copy(update=news))
             return
         self._waits = 0
+        if told.get("settled"):
+            self._keeper.keep(changes.settled(self._keeper.here, until, told["missed"]))
+            return
         settles = timedelta(seconds=told["settles"])
         self._keeper.keep(changes.judged(self._keeper.here, until, told["missed"], looked_at, settles))
 
-    async def _make_up(self, times: list[str]) -> None:
+    async def _make_up(self, times: list[str], *, skipped: bool) -> None:
+        """Runs these after all; `skipped` says that the server counts them as such."""
         for portion in server.portions(times):
             async with self._keeper.turn():
                 if self._keeper.here.deleted:
@@ -123,9 +127,10 @@ class Upkeep:
                     return
                 await server.make_up(book, portion)
                 made_up = len(portion)
-                news: dict[str, Any] = {
-                    "counted": book.counted.model_copy(update={"made_up": book.counted.made_up + made_up})
-                }
+                counted = {"made_up": book.counted.made_up + made_up}
+                if skipped:
+                    counted["made_up_of_skipped"] = book.counted.made_up_of_skipped + made_up
+                news: dict[str, Any] = {"counted": book.counted.model_copy(update=counted)}
                 if book.runs_left is None:
                     self._keeper.keep(book.model_copy(update=news))
                     continue

@@ -51,10 +51,10 @@ class HttpKind:
         self._connector, self._now = connector, now
 
     async def run(self, request: HttpRequest, job: JobContext) -> dict[str, object]:
-        """The answer (see `Answer.as_result`).
+        """Sends an HTTP request, and tries again as the answer asks.
 
-        `Reject`, `RetryAfter` and `HttpFailed` by the verdict on it; `Reject` when the address is refused;
-        `HttpUnreachable` and `HttpTimeout` when there was no whole answer.
+        Gives `Answer.as_result`. `Reject`, `RetryAfter` and `HttpFailed` by the verdict on it; `Reject` when the
+        address is refused; `HttpUnreachable` and `HttpTimeout` when there was no whole answer.
         """
         hop = _first_hop(request)
         asked = f"{request.method} {hop.target}"

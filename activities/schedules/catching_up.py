@@ -8,11 +8,20 @@ from temporalio import activity
 from temporalio.client import Client, ScheduleOverlapPolicy
 
 from activities.schedules.names import JUDGE, MAKE_UP
-from activities.schedules.runs import runs_between
+from activities.schedules.runs import runs_between, with_recent
 from activities.schedules.server import look, trigger_all
 from duetime.contracts.instants import format_instant, parse_instant
 from duetime.contracts.schedule_book import Book, Server
-from duetime.schedules.missed import judge, judge_edit, reach_of_edit, settled_until
+from duetime.schedules.missed import (
+    Run,
+    begins_with_the_oldest,
+    is_over,
+    judge,
+    judge_edit,
+    reach_of_edit,
+    settled_until,
+    unstarted,
+)
 
 #: Seconds that the scheduler may take to come to the present after downtime, and between two looks.
 _PATIENCE, _PAUSE = 5.0, 0.5
@@ -26,21 +35,25 @@ class CatchingUp:
 
     @activity.defn(name=JUDGE)
     async def judge(self, book: dict[str, Any], edited_at: str | None = None) -> dict[str, Any]:
-        """`{"times", "judged_until", "looked_at", "missed", "settles", "more", "wait"}`.
+        """`{"times", "judged_until", "looked_at", "missed", "skipped", "settled", "settles", "more", "wait"}`.
 
         What is to be made up, and up to where that is all: `settles` seconds from now it is known of the present too.
-        `missed` is the server's own count. `wait` says that the server has still to come to what it will start. With
-        `edited_at` only the times that this edit took from the server.
+        `missed` is the server's own count of what nobody may have started; `skipped` says that it has the times to be
+        made up among those it skipped, and `settled` that no time of its absence is left to judge. `wait` says that the
+        server has still to come to what it will start. With `edited_at` only the times that this edit took from the
+        server.
         """
         kept = Book.model_validate(book)
         spec = kept.parsed
         server, is_present = await self._present(kept.id)
         now = datetime.now(UTC)
-        told = {
+        told: dict[str, Any] = {
             "times": [],
             "judged_until": format_instant(kept.judged_until),
             "looked_at": format_instant(now),
-            "missed": server.missed,
+            "missed": unstarted(kept, spec, server),
+            "skipped": begins_with_the_oldest(kept, spec),
+            "settled": False,
             "settles": 0.0,
             "more": False,
             "wait": False,
@@ -51,14 +64,24 @@ class CatchingUp:
             return told | {"wait": True}
         if edited_at is not None:
             edit = parse_instant(edited_at)
-            runs = await runs_between(self._client, kept.id, reach_of_edit(kept, spec, edit), now)
+            runs = await self._runs(kept, server, reach_of_edit(kept, spec, edit), now)
             return told | {"times": [format_instant(at) for at in judge_edit(kept, spec, edit, runs)]}
+        if (
+            not is_present
+            and begins_with_the_oldest(kept, spec)
+            and server.next[0] > now - spec.catch_up.window
+        ):
+            # It may still start the next of them, and the others come after that.
+            return told | {"wait": True}
         horizon = settled_until(kept, spec, now, is_present=is_present)
         told["settles"] = (now - horizon).total_seconds()
-        if server.missed == kept.missed_seen:
+        if told["missed"] == kept.missed_seen:
             return told | {"judged_until": format_instant(max(horizon, kept.judged_until))}
         since = max(kept.judged_until, now - spec.catch_up.window)
-        judgement = judge(kept, spec, horizon, now, await runs_between(self._client, kept.id, since, now))
+        runs = await self._runs(kept, server, since, now)
+        judgement = judge(kept, spec, horizon, now, runs)
+        if begins_with_the_oldest(kept, spec):
+            told["settled"] = is_over(spec, runs, horizon)
         return told | {
             "times": [format_instant(at) for at in judgement.times],
             "judged_until": format_instant(judgement.judged_until),
@@ -74,6 +97,9 @@ class CatchingUp:
         info = activity.info()
         request_id = f"{info.workflow_run_id}-{info.activity_id}"
         await trigger_all(self._client, kept.id, [parse_instant(at) for at in times], overlap, request_id)
+
+    async def _runs(self, book: Book, server: Server, since: datetime, now: datetime) -> list[Run]:
+        return with_recent(await runs_between(self._client, book.id, since, now), server, book.id)
 
     async def _present(self, schedule_id: str) -> tuple[Server, bool]:
         """The server's schedule, and whether it is known to have come to the present after downtime: what it has not

@@ -8,7 +8,9 @@ from duetime import attributes
 from duetime.contracts.instants import format_instant
 from duetime.contracts.job import JOB
 from duetime.contracts.pipeline import PIPELINE
+from duetime.contracts.schedule_book import Server
 from duetime.contracts.states import State
+from duetime.schedules.ids import nominal_of
 from duetime.schedules.missed import Run
 
 _SECOND = timedelta(seconds=1)
@@ -41,6 +43,22 @@ async def runs_between(client: Client, schedule_id: str, since: datetime, until:
         f" (StartTime <= {last} AND (CloseTime >= {first} OR ExecutionStatus = 'Running')))"
     )
     return [run_of(found) async for found in client.list_workflows(query)]
+
+
+def with_recent(runs: list[Run], server: Server, schedule_id: str) -> list[Run]:
+    """The runs of the index, and those that the server has just started and the index does not know yet."""
+    known = {run.job_id for run in runs}
+    return runs + [
+        Run(
+            job_id=one.id,
+            nominal=nominal_of(one.id, schedule_id),
+            started_at=one.at,
+            closed_at=None if one.id in server.running else one.at,
+            state=State.RUNNING,
+        )
+        for one in server.recent
+        if one.id not in known
+    ]
 
 
 async def last_runs(client: Client, schedule_id: str, count: int, condition: str = "") -> list[Run]:

@@ -14,7 +14,7 @@ from temporalio.api.workflowservice.v1 import DescribeScheduleRequest, PatchSche
 from temporalio.client import Client, ScheduleOverlapPolicy
 from temporalio.service import RPCError, RPCStatusCode
 
-from duetime.contracts.schedule_book import MADE_BY, Server
+from duetime.contracts.schedule_book import MADE_BY, Server, Started
 from duetime.cron.zones import VERSION
 
 
@@ -39,6 +39,10 @@ async def look(client: Client, schedule_id: str) -> Server:
         skipped=info.overlap_skipped,
         queued=info.buffer_size,
         running=[run.workflow_id for run in info.running_workflows],
+        recent=[
+            Started(id=one.start_workflow_result.workflow_id, at=_instant(one.actual_time))
+            for one in info.recent_actions
+        ],
         next=[_instant(stamp) for stamp in info.future_action_times],
         applied=await _applied(client, found.schedule.action.start_workflow.memo.fields.get(MADE_BY)),
     )

@@ -6,13 +6,17 @@ from datetime import UTC, datetime
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from api.doctor.backlogs import trends
+from api.doctor.endings import endings, examine_endings
 from api.doctor.left_behind import left_behind
 from api.doctor.queues import examine_queues
 from api.doctor.schedules import examine_schedules
+from api.jobs.index import Index
 from api.kinds.known import Known
 from api.patience import answer_in_time, in_time
 from api.problems import Problem
 from api.queues.board import Board
+from api.queues.views import queue_list
 from api.schedules.reading import ScheduleReader
 from duetime.doctor.findings import Finding, Report, Severity, error
 from duetime.doctor.server import examine_server
@@ -26,7 +30,8 @@ async def examine(client: Client, board: Board | None = None) -> Report:
     server = await examine_server(client)
     found += server
     if not any(finding.severity is Severity.ERROR for finding in server if finding.check in _NEEDED):
-        found += await _queues(board or await _new_board(client, server))
+        found += await _queues(client, board or await _new_board(client, server))
+        found += await _endings(client)
         found += await _schedules(client)
     return Report.of(found)
 
@@ -44,11 +49,21 @@ async def _new_board(client: Client, server: list[Finding]) -> Board:
     return board
 
 
-async def _queues(board: Board) -> list[Finding]:
+async def _queues(client: Client, board: Board) -> list[Finding]:
     try:
-        return examine_queues(await answer_in_time(board.all()))
+        sight = await answer_in_time(board.all())
+        seen = queue_list(sight)
+        paces = await answer_in_time(trends(Index(client), seen.queues, seen.taken_at))
+        return examine_queues(sight, paces)
     except (RPCError, Problem) as fault:
         return [error("queues", f"they cannot be read: {fault}", "try again when the server is less busy")]
+
+
+async def _endings(client: Client) -> list[Finding]:
+    try:
+        return examine_endings(*await answer_in_time(endings(client, datetime.now(UTC))))
+    except (RPCError, Problem) as fault:
+        return [error("endings", f"they cannot be read: {fault}", "try again when the server is less busy")]
 
 
 async def _schedules(client: Client) -> list[Finding]:

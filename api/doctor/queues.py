@@ -1,9 +1,10 @@
 """Checks of queues, kinds and jobs: pure functions of what was seen (`api.queues.board`)."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
+from api.doctor.backlogs import Trend, slowness
 from api.queues.board import Sight
 from api.queues.buckets import Bucket
 from api.queues.census import Resident
@@ -13,8 +14,6 @@ from duetime.contracts.limits import ORCHESTRATION_QUEUE
 from duetime.contracts.queues import Health, QueueView
 from duetime.doctor.findings import Finding, error, ok, warning
 
-#: A job that waits longer than this for a worker that lives is worth a word.
-_LONG = timedelta(minutes=15)
 #: Events in the history of one job. The server warns of 10,240 and ends the job at 51,200.
 _MANY_EVENTS, _FAR_TOO_MANY_EVENTS = 8_000, 40_000
 #: A pause without jobs is a trap for those that come.
@@ -22,12 +21,17 @@ _FORGOTTEN = timedelta(days=1)
 _SHOWN = 10
 
 
-def examine_queues(sight: Sight) -> list[Finding]:
-    """What is not well with queues, kinds and jobs; a line for each check that finds nothing."""
-    seen = queue_list(sight)
+def examine_queues(sight: Sight, trends: Mapping[str, Trend] | None = None) -> list[Finding]:
+    """What is not well with queues, kinds and jobs; a line for each check that finds nothing. `trends` are those of the
+    queues whose jobs wait for long."""
+    seen, paces = queue_list(sight), trends or {}
     checks = {
         "workflows": _orchestration(sight, bool(seen.orchestration.workers)),
-        "queues": (finding for queue in seen.queues for finding in _queue(queue, seen.taken_at)),
+        "queues": (
+            finding
+            for queue in seen.queues
+            for finding in _queue(queue, paces.get(queue.name), seen.taken_at)
+        ),
         "kinds": _kinds(sight),
         "jobs": _overdue(sight, seen.queues),
         "histories": _histories(sight),
@@ -56,7 +60,7 @@ def _orchestration(sight: Sight, lives: bool) -> Iterator[Finding]:
     yield make("workflows", says, "start a worker without --no-workflows: python worker.py")
 
 
-def _queue(queue: QueueView, now: datetime) -> Iterator[Finding]:
+def _queue(queue: QueueView, trend: Trend | None, now: datetime) -> Iterator[Finding]:
     start = f"python worker.py --queues {queue.name}"
     resume = f"duetime queues resume {queue.name}, or POST /v1/queues/{queue.name}:resume"
     match queue.health:
@@ -79,12 +83,10 @@ def _queue(queue: QueueView, now: datetime) -> Iterator[Finding]:
             yield warning("queues", says, f"resume it in time: {resume}")
         case Health.PAUSED if queue.pause and now - (queue.pause.since or now) > _FORGOTTEN:
             yield warning("queues", queue.verdict, f"resume it, if it was forgotten: {resume}")
-        case Health.RATE_LIMITED | Health.WORKERS_FULL | Health.BEHIND if (queue.oldest_age or _NONE) > _LONG:
-            fix = f"start more workers ({start}), or raise its rate: PUT /v1/queues/{queue.name}/rate"
-            yield warning("queues", queue.verdict, fix)
-
-
-_NONE = timedelta(0)
+        case _ if slow := slowness(queue, trend):
+            raising = f"raise its rate: PUT /v1/queues/{queue.name}/rate"
+            more = f"start more workers ({start}), or give each more slots (--concurrency)"
+            yield warning("queues", slow, raising if queue.health is Health.RATE_LIMITED else more)
 
 
 def _jobs(count: int, one: str, many: str) -> str:

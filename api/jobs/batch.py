@@ -102,7 +102,7 @@ def read_item(index: int, body: Any) -> Submission | Problem:
             cause = detail.get("ctx", {}).get("error")
             if isinstance(cause, JsonTooLarge):
                 return too_large("the payload", cause.size, cause.limit)
-        return _in_batch(index, invalid(explain(error, Submission)))
+        return _in_batch(index, invalid(explain(error, Submission, body)))
 
 
 def _in_batch(index: int, problem: Problem) -> Problem:

@@ -20,8 +20,10 @@ def split_states(values: Any) -> Any:
 
 
 def _instant(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value
     # A bare `+` in a query arrives as a space; before an offset nothing else can have been meant.
-    return parse_instant(re.sub(r" (\d\d:\d\d)$", r"+\1", value)) if isinstance(value, str) else value
+    return parse_instant(re.sub(r" (\d\d:\d\d)$", r"+\1", value) if isinstance(value, str) else value)
 
 
 def some_states(states: list[State]) -> list[State]:

@@ -15,11 +15,13 @@ from duetime.jobs.wire import instant
 #: How long after its last sign a poller counts as alive.
 SEEN_WITHIN = timedelta(seconds=70)
 _FRESH = 5.0
+#: That nobody polls is looked up again sooner: whoever has just started a worker must not read that there is none.
+_ABSENT_FRESH = 0.5
 _REMEMBERED = 10_000
 
 
 class Pollers:
-    """Looks queues up, each at most every few seconds."""
+    """Looks queues up, each at most every few seconds, and twice a second while nobody polls it."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -29,7 +31,7 @@ class Pollers:
     async def live(self, queue: str) -> bool:
         """Whether a worker polled `queue` for activities within the last minute or so."""
         looked_at, found = self._seen.get(queue, (float("-inf"), False))
-        if time.monotonic() - looked_at > _FRESH:
+        if time.monotonic() - looked_at > (_FRESH if found else _ABSENT_FRESH):
             found = await self._look_once(queue)
             if len(self._seen) >= _REMEMBERED:
                 self._seen.clear()

@@ -40,12 +40,12 @@ COUNTS = (
     Count("duetime_schedule_fires_total", "Runs that the server started", lambda of: of.server.fired),
     Count(
         "duetime_schedule_missed_total",
-        "Times that the server did not start within its grace, made up or not",
-        lambda of: of.server.missed,
+        "Times that the server did not start by itself, made up or not",
+        lambda of: of.server.missed + of.made_up_of_skipped,
     ),
     Count(
         "duetime_schedule_skipped_by_overlap_total",
-        "Times that did not run for the sake of a run that was open",
+        "Times that the server did not start for the sake of a run that was open, made up or not",
         lambda of: of.server.skipped,
     ),
 )

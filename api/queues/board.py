@@ -15,7 +15,7 @@ from api.kinds.known import Known
 from api.queues.census import Census, Counters
 from api.queues.lanes import Lane, read_lane
 from api.queues.shared import Shared
-from api.queues.workers import Sign, Signs, Worker, living
+from api.queues.workers import Signs, Told, Worker, living
 from api.together import together
 from duetime.contracts.concurrency import QueueConcurrency
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
@@ -77,15 +77,15 @@ class Board:
 
     async def workers(self, name: str) -> list[Worker]:
         """Who serves one queue."""
-        lane, signs = await asyncio.gather(self._lane(name), self._signs.read(name))
-        return self._living(lane, signs)
+        lane, told = await asyncio.gather(self._lane(name), self._signs.read(name))
+        return self._living(lane, told)
 
     async def lane(self, name: str) -> Lane:
         """What the server knows of one queue."""
         return await self._lane(name)
 
     async def _look(self, name: str | None = None) -> Sight:
-        census, signs, entries, completions, limits = await asyncio.gather(
+        census, told, entries, completions, limits = await asyncio.gather(
             self._counters.take(name),
             self._signs.read(),
             self._known.all(),
@@ -97,10 +97,10 @@ class Board:
             for queue in queues:
                 kinds.setdefault(queue, []).append(kind)
         named = {name} if name else census.queues() | set(kinds) | set(limits)
-        polled = set() if name else {sign.queue for sign in signs}
+        polled = set() if name else {sign.queue for sign in told.signs}
         wanted = sorted(named | polled | {ORCHESTRATION_QUEUE})
         lanes = {lane.name: lane for lane in await together(self._lane(queue) for queue in wanted)}
-        workers = {queue: self._living(lane, signs) for queue, lane in lanes.items()}
+        workers = {queue: self._living(lane, told) for queue, lane in lanes.items()}
         # A queue that is known for its workers alone is one only as long as they live.
         served = {queue for queue in polled - {ORCHESTRATION_QUEUE} if workers[queue]}
         return Sight(
@@ -116,9 +116,9 @@ class Board:
         async with self._places:
             return await read_lane(self._client, name)
 
-    def _living(self, lane: Lane, signs: list[Sign]) -> list[Worker]:
-        mine = [sign for sign in signs if sign.queue == lane.name]
-        return living(mine, lane.polls, self._signs.silent(mine), datetime.now(UTC))
+    def _living(self, lane: Lane, told: Told) -> list[Worker]:
+        mine = Told([sign for sign in told.signs if sign.queue == lane.name], told.is_all)
+        return living(mine, lane.polls, self._signs.silent(mine.signs), datetime.now(UTC))
 
     async def _limits(self, name: str | None) -> dict[str, QueueConcurrency]:
         if name is None:

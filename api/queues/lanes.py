@@ -4,13 +4,14 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from temporalio.api.enums.v1 import RateLimitSource, TaskQueueType
-from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.taskqueue.v1 import PollerInfo, TaskQueue
 from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import Client
 
 from api.queues.workers import Poll
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
 from duetime.jobs.wire import instant
+from duetime.observe.runtime import OFTEN
 from duetime.queue_limit import QueueLimit, read_limit
 
 
@@ -64,5 +65,10 @@ async def read_lane(client: Client, name: str) -> Lane:
         stats.tasks_dispatch_rate,
         stats.rate_limiting_active,
         limit.requests_per_second if limit.rate_limit_source in _CHOSEN else None,
-        tuple(Poll(poller.identity, instant(poller.last_access_time)) for poller in described.pollers),
+        tuple(map(_poll, described.pollers)),
     )
+
+
+def _poll(poller: PollerInfo) -> Poll:
+    promises = poller.worker_version_capabilities.build_id == OFTEN
+    return Poll(poller.identity, instant(poller.last_access_time), promises)

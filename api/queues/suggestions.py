@@ -60,11 +60,20 @@ def _for(blocked: Blocked, case: Case, temporal: str) -> Iterator[Suggestion]:
             detail = "read the failure in Temporal's Web UI, and run the version of the service that the job began with"
             yield Suggestion(action="read_failure", detail=detail, command=_show(case, temporal))
         case Reason.FINAL:
-            succeeded = case.job.state is State.SUCCEEDED
-            body = {"force": True} if succeeded else None
-            yield _call("redrive", "run it again under the same id", "POST", f"{job}:retry", body)
+            yield from _again(case, job)
         case _:
             assert_never(blocked.reason)
+
+
+def _again(case: Case, job: str) -> Iterator[Suggestion]:
+    """A job of a pipeline is redriven with that, which leaves alone what has succeeded."""
+    succeeded, pipeline = case.job.state is State.SUCCEEDED, case.job.pipeline_id
+    if pipeline is None:
+        body = {"force": True} if succeeded else None
+        yield _call("redrive", "run it again under the same id", "POST", f"{job}:retry", body)
+    elif not succeeded:
+        detail = f"run what failed of pipeline {pipeline!r} again, once that has ended"
+        yield _call("redrive", detail, "POST", f"/v1/pipelines/{pipeline}:retry")
 
 
 def _call(

@@ -12,6 +12,8 @@ from duetime.contracts.queues import Backlog, Health
 #: A job due a moment ago is on its way to its queue.
 ON_ITS_WAY = timedelta(seconds=5)
 _KINDS = 3
+#: Starts a second, below which nothing is foreseen.
+_SLOWEST = 0.01
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ def health_of(at: Standing) -> Health:
     limited = Health.CONCURRENCY_LIMITED if at.jobs.limited else Health.OK
     idle = Health.NO_HANDLER if at.unhandled else limited
     if not at.jobs.queued:
-        return idle
+        return Health.BEHIND if at.jobs.overdue and at.waiting_long else idle
     if at.lane.is_limiting and at.lane.rate is not None:
         return Health.RATE_LIMITED
     if at.is_full:
@@ -71,13 +73,14 @@ def health_of(at: Standing) -> Health:
 
 
 def drains_in(at: Standing) -> timedelta | None:
-    """How long until nothing waits at the pace of now; `None` when it would not."""
+    """How long until nothing waits at the pace of now; `None` when it would not, or not in a time worth telling: the
+    pace is an average that fades, and what is left of it a minute later means nothing."""
     waits = at.jobs.overdue + at.jobs.queued
     if not waits:
         return timedelta(0)
     gain = at.lane.starts - at.lane.arrivals
     blocked = at.lane.limit.is_paused or not at.workers
-    return None if blocked or gain <= 0 else timedelta(seconds=round(waits / gain, 1))
+    return None if blocked or gain < _SLOWEST else timedelta(seconds=round(waits / gain, 1))
 
 
 def sentence(at: Standing) -> str:
@@ -104,6 +107,9 @@ def _why(at: Standing) -> str:
             return f"queue {name} is limited to {lane.rate:g} starts a second{_until_drained(at)}"
         case Health.WORKERS_FULL:
             return f"{_workers(at)} busy{_until_drained(at)}"
+        case Health.BEHIND if not at.jobs.queued:
+            who = f"the workers that run the workflows (queue `{ORCHESTRATION_QUEUE}`)"
+            return f"{who} do not bring them to {name} in time"
         case Health.BEHIND:
             return f"{lane.arrivals:.1f} come to {name} every second, and {lane.starts:.1f} are started"
         case Health.NO_HANDLER:
@@ -157,10 +163,10 @@ def _until_drained(at: Standing) -> str:
 
 
 def in_words(span: timedelta | None) -> str:
-    """A span as one says it: `40 s`, `5 min`, `3 h`, `2 days`."""
+    """A span as one says it: `40 s`, `1 min`, `110 min`, `3 h`, `2 days`."""
     seconds = 0 if span is None else max(0, round(span.total_seconds()))
     for size, unit in ((86_400, "days"), (3_600, "h"), (60, "min")):
-        if seconds >= 2 * size or (seconds >= size and unit != "days"):
+        if seconds >= 2 * size or (seconds >= size and unit == "min"):
             return f"{seconds // size} {unit}"
     return f"{seconds} s"
 

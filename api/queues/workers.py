@@ -2,7 +2,7 @@
 
 The server lists everyone who polled in the last five minutes, the dead included. Workers of ours tell every two seconds
 that they live (`ListWorkers` of Temporal's WorkflowService); an SDK without such signs is known by its polls alone, one
-of which lasts a minute at most.
+of which lasts a minute at most. The polls of our workers promise those signs: who broke that promise is dead.
 """
 
 import time
@@ -13,7 +13,7 @@ from typing import Literal
 
 from temporalio.api.enums.v1 import WorkerStatus
 from temporalio.api.worker.v1 import WorkerHeartbeat
-from temporalio.api.workflowservice.v1 import ListWorkersRequest
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, ListWorkersRequest
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -22,7 +22,11 @@ from api.kinds.pollers import SEEN_WITHIN
 from duetime.jobs.wire import instant, when
 from duetime.observe.runtime import OFTEN, SIGN_OF_LIFE
 
+#: How long after its poll a worker that promised signs of life counts as alive without any.
+FIRST_SIGN = 3 * SIGN_OF_LIFE + timedelta(seconds=1)
 _PAGE = 500
+#: Seconds between two questions whether the server keeps signs at all.
+_KEPT_FOR = 60.0
 _MOST = 5_000
 _REMEMBERED = 20_000
 
@@ -33,6 +37,12 @@ class Poll:
 
     identity: str
     polled_at: datetime
+    #: Whether it said that it gives signs of life every two seconds.
+    promises: bool = False
+
+    def is_broken(self, now: datetime) -> bool:
+        """Whether the first sign should have come by now: its worker died before that."""
+        return self.promises and self.polled_at < now - FIRST_SIGN
 
 
 @dataclass(frozen=True)
@@ -59,12 +69,31 @@ class Sign:
             return SEEN_WITHIN
         return min(3 * self.interval + timedelta(seconds=1), self.interval + timedelta(seconds=10))
 
-    def accounts_for(self, poll: Poll) -> bool:
-        """Whether it is this worker's poll. One that is made when this worker was long silent, or gone, is of another
-        that has the same identity: a process that was started anew, or a second worker in it."""
+    def accounts_for(self, poll: Poll, now: datetime) -> bool:
+        """Whether it is this worker's poll, alive or not.
+
+        One that is made when this worker was long silent, or gone, may be of another that has the same identity: a
+        process that was started anew. That one gives a sign of its own soon. Where none comes the poll is an old one of
+        a frozen worker, which the server closed, or filled with a task for nobody.
+        """
         if poll.identity != self.identity:
             return False
-        return poll.polled_at <= self.said_at + (timedelta(0) if self.leaves else self.patience)
+        if self.leaves:
+            return poll.polled_at <= self.said_at
+        return poll.polled_at <= self.said_at + self.patience or now - poll.polled_at > self.first_sign
+
+    @property
+    def first_sign(self) -> timedelta:
+        """How long a worker like this one may take from its first poll to its first sign."""
+        return 2 * self.interval + timedelta(seconds=1) if self.interval else SEEN_WITHIN
+
+
+@dataclass(frozen=True)
+class Told:
+    """What workers said last. `is_all` says that there is no worker whose sign is not among these."""
+
+    signs: list[Sign]
+    is_all: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,11 +128,9 @@ def _sum(told: Iterable[int | None]) -> int | None:
     return total
 
 
-def living(
-    signs: Iterable[Sign], polls: Iterable[Poll], silent: dict[str, timedelta], now: datetime
-) -> list[Worker]:
+def living(told: Told, polls: Iterable[Poll], silent: dict[str, timedelta], now: datetime) -> list[Worker]:
     """Who lives. `silent` tells by instance how long ago its last sign was."""
-    signs = list(signs)
+    signs = told.signs
     recent = {poll.identity: poll for poll in polls if poll.polled_at > now - SEEN_WITHIN}
     found = [
         Worker(
@@ -120,7 +147,8 @@ def living(
     found += [
         Worker(poll.identity, poll.polled_at, told_by="poll")
         for poll in recent.values()
-        if not any(sign.accounts_for(poll) for sign in signs)
+        if not any(sign.accounts_for(poll, now) for sign in signs)
+        and not (told.is_all and poll.is_broken(now))
     ]
     return sorted(found, key=lambda worker: worker.identity)
 
@@ -145,9 +173,11 @@ class Signs:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._heard: dict[str, _Heard] = {}
+        self._kept: tuple[float, bool] = (float("-inf"), False)
 
-    async def read(self, queue: str | None = None) -> list[Sign]:
+    async def read(self, queue: str | None = None) -> Told:
         """The last signs on one queue, or on all; none from a server that keeps none."""
+        are_kept = await self._are_kept()
         text = f"TaskQueue = {query.literal(queue)}" if queue else ""
         found: list[Sign] = []
         token = b""
@@ -161,14 +191,25 @@ class Signs:
                 )
             except RPCError as error:
                 if error.status in (RPCStatusCode.UNIMPLEMENTED, RPCStatusCode.PERMISSION_DENIED):
-                    return []
+                    return Told([])
                 raise
             found += [sign_of(info.worker_heartbeat) for info in answer.workers_info]
             token = answer.next_page_token
             if not token:
                 break
         self.remember(found)
-        return found
+        return Told(found, is_all=are_kept and not token)
+
+    async def _are_kept(self) -> bool:
+        """Whether workers give this server signs at all: they do if it says that it wants them."""
+        asked_at, are_kept = self._kept
+        if time.monotonic() - asked_at > _KEPT_FOR:
+            described = await self._client.workflow_service.describe_namespace(
+                DescribeNamespaceRequest(namespace=self._client.namespace), retry=True
+            )
+            are_kept = described.namespace_info.capabilities.worker_heartbeats
+            self._kept = (time.monotonic(), are_kept)
+        return are_kept
 
     def silent(self, signs: Iterable[Sign]) -> dict[str, timedelta]:
         """How long ago each worker said what it said last."""

@@ -1,7 +1,8 @@
 """Commands on schedules: checked here, carried out by the schedule's entity, which takes them one after the other."""
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,6 +20,7 @@ from api.patience import in_time, time_left
 from api.problems import Problem, invalid, unavailable
 from api.schedules.checking import WorkCheck
 from api.schedules.reading import ScheduleReader, no_such_schedule
+from api.schedules.turns import Turns
 from api.security.caller import Caller
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
 from duetime.contracts.schedule import ScheduleSpec
@@ -47,6 +49,7 @@ class Commander:
     client: Client
     reader: ScheduleReader
     work: WorkCheck
+    turns: Turns = field(default_factory=Turns)
 
     @property
     def _caller(self) -> Caller:
@@ -79,22 +82,42 @@ class Commander:
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             static_summary=words[:200],
         )
-        # The SDK tells the end of the start twice; nobody else listens here, and asyncio would log it as an error.
-        started = asyncio.ensure_future(start.workflow_handle())
-        started.add_done_callback(lambda done: done.cancelled() or done.exception())
-        told = await _answer(
-            self.client.execute_update_with_start_workflow(
+
+        async def send() -> Any:
+            # The SDK tells the end of the start twice: unless somebody listens, asyncio logs a failure as an error.
+            started = asyncio.ensure_future(start.workflow_handle())
+            started.add_done_callback(lambda done: done.cancelled() or done.exception())
+            return await self.client.execute_update_with_start_workflow(
                 "put", put.model_dump(mode="json"), start_workflow_operation=start
-            ),
-            schedule_id,
-        )
+            )
+
+        told = await self._answer(send, schedule_id)
         return Done(told["created"], told["changed"], [*warnings, *checked.warnings])
 
     @in_time()
     async def tell(self, schedule_id: str, command: str, *arguments: Any) -> Any:
         """Has the entity carry out a command; a problem says why it does not."""
         handle = self.client.get_workflow_handle(entity_id(schedule_id))
-        return await _answer(handle.execute_update(command, args=list(arguments)), schedule_id)
+        return await self._answer(lambda: handle.execute_update(command, args=list(arguments)), schedule_id)
+
+    async def _answer(self, call: Callable[[], Awaitable[Any]], schedule_id: str) -> Any:
+        """What the entity answers, when this command has its turn."""
+        async with self.turns.place(schedule_id) as place:
+            answered = place.answered
+            try:
+                async with asyncio.timeout(time_left() - _MARGIN), place.free:
+                    told = await call()
+            except WorkflowUpdateFailedError as error:
+                place.answered += 1
+                raise _refusal(error.cause, schedule_id) from None
+            except (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError):
+                raise _unanswered(is_busy=place.answered > answered) from None
+            except RPCError as error:
+                if error.status is RPCStatusCode.NOT_FOUND:
+                    raise no_such_schedule(schedule_id) from None
+                raise
+            place.answered += 1
+            return told
 
 
 def checked_rule(schedule_id: str, spec: ScheduleSpec, there: Book | None) -> tuple[str, list[str]]:
@@ -110,22 +133,18 @@ def checked_rule(schedule_id: str, spec: ScheduleSpec, there: Book | None) -> tu
     return in_words(rule), list(rule.warnings)
 
 
-async def _answer(call: Any, schedule_id: str) -> Any:
-    try:
-        async with asyncio.timeout(time_left() - _MARGIN):
-            return await call
-    except WorkflowUpdateFailedError as error:
-        raise _refusal(error.cause, schedule_id) from None
-    except (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError):
-        raise unavailable(
-            "no worker answers on the queue of the workflows; start one (`python worker.py`) and repeat the call",
-            "no_orchestrator",
-            retry_after=5,
-        ) from None
-    except RPCError as error:
-        if error.status is RPCStatusCode.NOT_FOUND:
-            raise no_such_schedule(schedule_id) from None
-        raise
+def _unanswered(*, is_busy: bool) -> Problem:
+    """Why no answer came in time: nobody runs the workflows, unless others were answered meanwhile."""
+    if is_busy:
+        return unavailable(
+            "many change this schedule at the same time; this call may yet have its turn: read the schedule, or repeat",
+            "schedule_busy",
+        )
+    return unavailable(
+        "no worker answers on the queue of the workflows; start one (`python worker.py`) and repeat the call",
+        "no_orchestrator",
+        retry_after=5,
+    )
 
 
 def _refusal(cause: BaseException | None, schedule_id: str) -> Problem:

@@ -18,6 +18,7 @@ from temporalio.service import RPCError
 
 from activities.schedules.runs import last_runs
 from activities.schedules.server import look
+from api.schedules.reading import ScheduleReader
 from duetime.contracts.schedule_book import Server
 from duetime.contracts.schedule_view import ScheduleState, ScheduleSummary
 
@@ -39,6 +40,8 @@ class Figures:
 
     server: Server
     last_success: datetime | None = None
+    #: Times that the server skipped after downtime, and the schedule's entity made up.
+    made_up_of_skipped: int = 0
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,10 @@ def chosen(schedules: Iterable[tuple[str, ScheduleState]]) -> list[str]:
 
 async def figures_of(client: Client, schedule_id: str) -> Figures:
     """What the server and the search index tell of a schedule now."""
-    server, successes = await asyncio.gather(
-        look(client, schedule_id), last_runs(client, schedule_id, 1, "ExecutionStatus = 'Completed'")
+    server, successes, book = await asyncio.gather(
+        look(client, schedule_id),
+        last_runs(client, schedule_id, 1, "ExecutionStatus = 'Completed'"),
+        ScheduleReader(client, "").find(schedule_id),
     )
-    return Figures(server, successes[0].closed_at if successes else None)
+    made_up = book.counted.made_up_of_skipped if book else 0
+    return Figures(server, successes[0].closed_at if successes else None, made_up)

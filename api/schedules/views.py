@@ -58,8 +58,8 @@ def view_of(
         queued=server.queued,
         counters=ScheduleCounters(
             fired=server.fired,
-            skipped_by_overlap=server.skipped,
-            missed=server.missed,
+            skipped_by_overlap=max(0, server.skipped - counted.made_up_of_skipped),
+            missed=server.missed + counted.made_up_of_skipped,
             made_up=counted.made_up,
             triggered=counted.triggered,
             backfilled=counted.backfilled,

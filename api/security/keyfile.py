@@ -88,9 +88,13 @@ def read_ring(path: Path) -> KeyRing:
 def edit_ring(path: Path, change: Callable[[KeyRing], KeyRing], *, create: bool = False) -> None:
     """Replaces the keys in `path` by what `change` makes of them, one editor at a time.
 
-    With `create`, a file that is not there begins empty. Its owner stays, and its mode becomes 0600.
+    With `create`, a file that is not there begins empty, and so does its directory, which is its owner's alone. Its
+    owner stays, and its mode becomes 0600.
     """
     path = path.resolve()  # a link stays one
+    if create:
+        with contextlib.suppress(OSError):  # that it is not there is told below
+            path.parent.mkdir(mode=0o700, exist_ok=True)
     with _alone(path.parent):
         new = create and not path.exists()
         ring = change(KeyRing() if new else read_ring(path))

@@ -55,8 +55,12 @@ def _key_in(path: Path) -> str:
     try:
         return path.read_text(encoding="ascii").strip()
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not ASCII text"
-        raise BadSetting(f"--api-key-file: {path} cannot be read: {reason}") from None
+        raise BadSetting(f"--api-key-file: {path} cannot be read: {unreadable(error, 'ASCII')}") from None
+
+
+def unreadable(error: OSError | ValueError, text: str = "UTF-8") -> str:
+    """Why a file cannot be read, without Python's numbers."""
+    return error.strerror or str(error) if isinstance(error, OSError) else f"not {text} text"
 
 
 def client_of(context: typer.Context) -> SyncClient:

@@ -89,7 +89,10 @@ def code_of(error: DuetimeError) -> Exit:
 def lines_of(error: DuetimeError) -> list[str]:
     """What to tell of an exception, and the way out."""
     if isinstance(error, InvalidField) and error.errors:
-        return [f"{_option(fault)}: {fault.message}" for fault in error.errors]
+        return [
+            f"{where}: {fault.message}" if (where := _option(fault)) else fault.message
+            for fault in error.errors
+        ]
     text = error.problem.detail or str(error) if isinstance(error, ApiError) else str(error)
     return [text, *_way_out(error)]
 
@@ -121,12 +124,12 @@ def _way_out(error: DuetimeError) -> list[str]:
 
 def _option(fault: FaultView) -> str:
     """A field as it is said on the command line: `/run_at` is `--run-at`, `/tags/0` is `--tag`. What lies deeper, as in
-    a payload, stays a pointer."""
+    a payload, stays a pointer; nothing where all of it is at fault."""
     if fault.pointer == "header Idempotency-Key":
         return "--idempotency-key"
     pointer = fault.pointer.removeprefix("/").removeprefix("query ").removeprefix("filter/")
     name, _, deeper = pointer.partition("/")
     if not name or " " in name or (deeper and name not in ("tags", "after", "state", "tag")):
-        return fault.pointer or "the job"
+        return fault.pointer
     known = {"kind": "KIND", "tags": "--tag", "schedule_id": "--schedule", "pipeline_id": "--pipeline"}
     return known.get(name, f"--{name.replace('_', '-')}")

@@ -116,8 +116,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         complain(lines_of(error))
         return code_of(error)
     except TyperException as error:
-        complain([error.format_message(), "duetime --help shows what there is"])
-        return Exit.USAGE
+        return _misused(error)
     except SystemExit as ended:  # how completion ends
         return ended.code if isinstance(ended.code, int) else Exit.OK
     except (KeyboardInterrupt, Abort):
@@ -127,6 +126,18 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except Exception:
         traceback.print_exc()
         return Exit.INTERNAL
+
+
+def _misused(error: TyperException) -> int:
+    """Tells how a command is to be used; a group without a command shows those that it has, as `duetime` alone does."""
+    context = getattr(error, "ctx", None)
+    if context is not None and error.message == context.get_help():
+        print(error.message)
+        return Exit.USAGE
+    path = context.command_path if context else "duetime"
+    # Of an option with a fixed set of values the sentence is pydantic's.
+    complain([error.format_message().replace(": Value error, ", ": "), f"{path} --help shows what there is"])
+    return Exit.USAGE
 
 
 def _run(arguments: Sequence[str]) -> int:

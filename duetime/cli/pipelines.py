@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from duetime.cli.context import As, Output, client_of, say, write_json
+from duetime.cli.context import As, Output, client_of, say, unreadable, write_json
 from duetime.cli.exits import BY_STATE, Exit, ReaderGone
 from duetime.cli.reading import StateOption
 from duetime.cli.show import console
@@ -244,7 +244,7 @@ def _spec(file: str) -> dict[str, Any]:
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except OSError as error:
-        raise BadSetting(f"FILE: {file} cannot be read: {error.strerror}") from None
+        raise BadSetting(f"FILE: {file} cannot be read: {unreadable(error)}") from None
     try:
         value = parse_json(data)
     except (ValueError, json.JSONDecodeError) as error:

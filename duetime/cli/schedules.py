@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from duetime.cli.context import As, Output, client_of, say, write_json
+from duetime.cli.context import As, Output, client_of, say, unreadable, write_json
 from duetime.cli.exits import Exit
 from duetime.cli.operate_schedules import (
     From,
@@ -251,7 +251,7 @@ def _text(file: str) -> str:
         with open(file, encoding="utf-8", newline="") as stream:
             return stream.read()
     except (OSError, UnicodeDecodeError) as error:
-        raise BadSetting(f"{file} cannot be read: {error}") from None
+        raise BadSetting(f"FILE: {file} cannot be read: {unreadable(error)}") from None
 
 
 def _read(file: str) -> Any:

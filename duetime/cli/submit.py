@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from duetime.cli.context import As, Output, client_of, say, tell, tell_end
+from duetime.cli.context import As, Output, client_of, say, tell, tell_end, unreadable
 from duetime.client.fields import JobFields, OnConflict
 from duetime.client.waiting import span
 from duetime.contracts.states import FINAL
@@ -140,7 +140,7 @@ def _payload(text: str | None) -> dict[str, Any] | None:
         try:
             return _object("--payload", Path(text[1:]).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as error:
-            raise BadSetting(f"--payload: {text[1:]} cannot be read: {error}") from None
+            raise BadSetting(f"--payload: {text[1:]} cannot be read: {unreadable(error)}") from None
     return _object("--payload", text)
 
 

@@ -26,6 +26,7 @@ _COMMANDS: tuple[tuple[str, str, Callable[[str, Body], list[str]]], ...] = (
         r"/v1/jobs/(.+):retry",
         lambda job, body: ["retry", job, *(["--force"] if body.get("force") else [])],
     ),
+    ("POST", r"/v1/pipelines/(.+):retry", lambda pipeline, _: ["pipelines", "retry", pipeline]),
     ("GET", r"/v1/jobs/(.+)/why", lambda job, _: ["why", job]),
     ("PATCH", r"/v1/jobs/(.+)", lambda job, body: ["move", job, "--priority", str(body["priority"])]),
     ("POST", r"/v1/queues/(.+):resume", lambda queue, _: ["queues", "resume", queue]),

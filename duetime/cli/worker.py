@@ -88,6 +88,7 @@ def worker(
     """
     # The Temporal SDK takes a while to load: no other command waits for it.
     from duetime.handlers import HandlerFault, find_handlers
+    from duetime.worker import names_of_queues
 
     if log_level.lower() not in ("debug", "info", "warning", "error"):
         raise BadSetting(f"--log-level: {log_level!r} is not debug, info, warning or error")
@@ -101,9 +102,10 @@ def worker(
         found = find_handlers(modules)
     except HandlerFault as fault:
         raise BadSetting(f"MODULE: {fault}") from None
-    names = [name.strip() for name in queues.split(",") if name.strip()]
-    if not names:
-        raise BadSetting("--queues: name one at least")
+    try:
+        names = names_of_queues(name.strip() for name in queues.split(",") if name.strip())
+    except ValueError as error:
+        raise BadSetting(f"--queues: {error}") from None
     _set_up_runtime(metrics_host, metrics_port)
     return asyncio.run(_serve(target, found, names, concurrency, longest))
 

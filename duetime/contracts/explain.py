@@ -8,6 +8,7 @@ from pydantic import BaseModel, ValidationError
 
 from duetime.contracts.json_value import JsonValueError, escape_pointer
 from duetime.contracts.record import cut
+from duetime.contracts.wording import in_words
 
 #: Enough for a person. Input made of faults alone must not keep a program busy with explaining them, nor the network
 #: with telling them.
@@ -17,8 +18,6 @@ _MESSAGE = 1000
 _LONGEST_FIELD_NAME = 64
 _FAULTS_IN_A_LINE = 10
 _POINTER_IN_A_LINE = 200
-#: Pydantic's names for one fault, in whose words Python speaks.
-_NO_OBJECT = {"dict_type", "model_type", "model_attributes_type"}
 
 
 class Fault(TypedDict):
@@ -37,7 +36,7 @@ def explain(error: ValidationError, model: type[BaseModel] | None = None, value:
     a union, the tag of a discriminated one).
     """
     details = error.errors(include_url=False, include_input=False)
-    return bounded(_explained(details[:FAULTS], model, value), len(details))
+    return bounded([explain_one(detail, model, value) for detail in details[:FAULTS]], len(details))
 
 
 def bounded(faults: Sequence[Fault], total: int) -> list[Fault]:
@@ -45,12 +44,6 @@ def bounded(faults: Sequence[Fault], total: int) -> list[Fault]:
     more = total - FAULTS
     untold: list[Fault] = [{"pointer": "", "message": f"and {more:,} more faults"}] if more > 0 else []
     return [*faults[:FAULTS], *untold]
-
-
-def _explained(details: Sequence[Any], model: type[BaseModel] | None, value: Any) -> list[Fault]:
-    if isinstance(value, dict | list):
-        return [_fault(detail, _within(value, detail["loc"], detail["type"]), model) for detail in details]
-    return [explain_one(detail, model) for detail in details]
 
 
 def _within(value: Any, steps: Sequence[Any], kind: str) -> tuple[Any, ...]:
@@ -63,23 +56,28 @@ def _within(value: Any, steps: Sequence[Any], kind: str) -> tuple[Any, ...]:
     return (*kept, steps[-1]) if kind == "missing" and steps else tuple(kept)
 
 
-def explain_one(detail: Any, model: type[BaseModel] | None) -> Fault:
+def explain_one(detail: Any, model: type[BaseModel] | None, value: Any = None) -> Fault:
     """One entry of pydantic's `errors()` as a fault."""
-    return _fault(detail, [step for step in detail["loc"] if not _is_union_branch(step)], model)
+    if isinstance(value, dict | list):
+        return _fault(detail, _within(value, detail["loc"], detail["type"]), model)
+    return _fault(detail, _likely(detail["loc"], detail["type"]), model)
+
+
+def _likely(steps: Sequence[Any], kind: str) -> list[Any]:
+    """Without the steps that pydantic seems to have added, as far as names tell."""
+    # What somebody called an unknown field may look like one of them.
+    last = len(steps) - 1 if kind in ("extra_forbidden", "missing") else len(steps)
+    return [step for number, step in enumerate(steps) if number == last or not _is_union_branch(step)]
 
 
 def _fault(detail: Any, steps: Sequence[Any], model: type[BaseModel] | None) -> Fault:
     pointer = "".join(f"/{escape_pointer(str(step))}" for step in steps)
-    message = str(detail["msg"]).removeprefix("Value error, ")
+    message = in_words(detail)
     cause = detail.get("ctx", {}).get("error")
     if isinstance(cause, JsonValueError):
         pointer += cause.pointer
     if detail["type"] == "extra_forbidden" and model:
         message = _unknown(str(steps[-1]), _fields(model, steps[:-1]))
-    elif detail["type"] == "missing":
-        message = "is required"
-    elif detail["type"] in _NO_OBJECT:
-        message = "must be a JSON object"
     return {"pointer": cut(pointer, _POINTER), "message": cut(message, _MESSAGE)}
 
 

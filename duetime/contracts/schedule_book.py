@@ -74,6 +74,8 @@ class Counted(Part):
 
     triggered: int = 0
     made_up: int = 0
+    #: Of these, times that the server counts as skipped.
+    made_up_of_skipped: int = 0
     backfilled: int = 0
 
 
@@ -105,7 +107,7 @@ class Book(Part):
     runs_left: int | None = None
     #: Times up to here are either run or known not to be.
     judged_until: AwareDatetime
-    #: The server's own count of missed times when it was looked at last.
+    #: The server's own count of times that nobody may have started when it was looked at last.
     missed_seen: int = 0
     #: That count when it was seen to have grown, and when that was: it covers times that are not judged yet.
     missed_noticed: int = 0
@@ -144,6 +146,13 @@ class Book(Part):
         return {SPEC: told, BOOK: {name: value for name, value in self.compact().items() if name not in told}}
 
 
+class Started(Part):
+    """A run that the server started, by its id and when that was."""
+
+    id: str
+    at: AwareDatetime
+
+
 class Server(Part):
     """How the server's own schedule stands."""
 
@@ -157,6 +166,8 @@ class Server(Part):
     skipped: int = 0
     queued: int = 0
     running: list[str] = Field(default_factory=list)
+    #: The last runs that it started, which the search index may not know yet. For whoever looks, and not kept.
+    recent: list[Started] = Field(default_factory=list, exclude=True)
     next: list[AwareDatetime] = Field(default_factory=list)
     applied: int = 0
     #: The edition of the time zone database that whoever looked has.

@@ -29,8 +29,20 @@ from duetime.contracts import limits
 from duetime.contracts.carry import Carry
 from duetime.contracts.instants import parse_instant
 from duetime.contracts.job import JOB, JobSpec
-from duetime.contracts.record import DEPENDENTS, IDEMPOTENCY, VIEW, Ending, Error, Sign, View, cut, read_sign
+from duetime.contracts.record import (
+    DEPENDENTS,
+    IDEMPOTENCY,
+    VIEW,
+    Ending,
+    Error,
+    Record,
+    Sign,
+    View,
+    cut,
+    read_sign,
+)
 from duetime.jobs.names import PREDECESSORS, QUEUE_PAUSES
+from duetime.jobs.undecided import undecided
 from duetime.jobs.wire import decode, decode_all, instant, when
 
 _HELD = {
@@ -41,6 +53,9 @@ _HELD = {
 
 
 _ATTRIBUTES = (attributes.OUTCOME.name, attributes.SCHEDULE_ID.name, attributes.NOMINAL_TIME.name)
+
+#: Started, a decision (3), an activity (3).
+_EVENTS_OF_AN_ATTEMPT = 7
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -122,6 +137,8 @@ class Facts:
     events: int = 0
     #: From the history, by dispatch: who ran an attempt that nobody else took down.
     known: Mapping[str, Known] = field(default_factory=dict)
+    #: All attempts, with one that has ended and that the workflow has not heard of yet.
+    undecided: Record | None = None
 
     #: What an earlier run handed to this one.
     carry: Carry = field(default_factory=Carry.fresh)
@@ -151,7 +168,12 @@ async def fetch(client: Client, job_id: str, run_id: str = "") -> Facts:
         history_event(client, execution),
         history_event(client, execution, close=True) if not is_open else _nothing(),
     )
-    return await _read(client, described, first, last)
+    facts = await _read(client, described, first, last)
+    if facts.is_open and facts.dispatched is None and facts.decision is not None and facts.spec is not None:
+        record = facts.view.record if facts.view else facts.carry.record
+        if facts.events >= _EVENTS_OF_AN_ATTEMPT:
+            return replace(facts, undecided=await undecided(client, execution, record, facts.spec.retry))
+    return facts
 
 
 async def glance(client: Client, job_id: str, run_id: str) -> Facts:

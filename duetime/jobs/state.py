@@ -103,7 +103,7 @@ def _told(facts: Facts) -> Record:
     dispatched = facts.dispatched
     record = facts.view.record if facts.view else facts.carry.record
     if dispatched is None:
-        return record
+        return facts.undecided or record
     record = dispatched.sign.record if dispatched.sign else record
     failures = dispatched.server_attempt - 1
     record = with_failures(record, dispatched.activity_id, failures, dispatched.last_failure)

@@ -7,6 +7,7 @@ A runtime belongs to a client from its making on, so this comes before the first
 """
 
 from datetime import timedelta
+from typing import Any
 
 from temporalio.plugin import SimplePlugin
 from temporalio.runtime import PrometheusConfig, Runtime, TelemetryConfig
@@ -16,6 +17,7 @@ from duetime.observe.names import BUCKETS
 #: How often a worker tells the server that it lives, and how busy it is. The SDK's own default is a minute.
 SIGN_OF_LIFE = timedelta(seconds=2)
 #: A worker's first sign does not tell how often there will be one: the name of a plugin does, which goes along with it.
+#: Its polls, which come before that, tell it by their build id.
 OFTEN = "duetime.signs-of-life-every-2s"
 _set_up = False
 
@@ -49,9 +51,9 @@ def set_up_runtime(*, metrics: str | None = None) -> None:
     _set_up = True
 
 
-def promises() -> list[SimplePlugin]:
-    """What workers of this process say of their signs of life."""
-    return [SimplePlugin(OFTEN)] if _set_up else []
+def promises() -> dict[str, Any]:
+    """What workers of this process say of their signs of life, as options of `temporalio.worker.Worker`."""
+    return {"plugins": [SimplePlugin(OFTEN)], "build_id": OFTEN} if _set_up else {"plugins": []}
 
 
 def prometheus(address: str) -> PrometheusConfig:

@@ -27,10 +27,9 @@ class Poller(Worker):
     def __init__(
         self, client: Client, *, graceful_shutdown_timeout: timedelta = timedelta(0), **options: Any
     ) -> None:
-        plugins = [*options.pop("plugins", []), *promises()]
-        super().__init__(
-            client, graceful_shutdown_timeout=graceful_shutdown_timeout, plugins=plugins, **options
-        )
+        promised = promises()
+        promised["plugins"] = [*options.pop("plugins", []), *promised["plugins"]]
+        super().__init__(client, graceful_shutdown_timeout=graceful_shutdown_timeout, **(promised | options))
         self._patience = graceful_shutdown_timeout.total_seconds() + SLACK
         self._run_by: asyncio.Task[Any] | None = None
         self._given_up = False

@@ -168,6 +168,19 @@ def judged(book: Book, until: datetime, missed: int, looked_at: datetime, settle
     return book.model_copy(update=news)
 
 
+def settled(book: Book, until: datetime, missed: int) -> Book:
+    """The book after a look that leaves no question open, though the server's count may go on growing: under `skip` it
+    does so with every run that is in the way of another time."""
+    news = {
+        "judged_until": until,
+        "look_at": None,
+        "missed_seen": missed,
+        "missed_noticed": missed,
+        "noticed_at": None,
+    }
+    return book.model_copy(update=news)
+
+
 def _paused_by_spec(book: Book, by: str, now: datetime) -> Book:
     return paused(book, PauseSpan(since=now, reason=_BY_SPEC, by=by, source="spec"))
 

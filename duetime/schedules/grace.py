@@ -2,7 +2,8 @@
 
 The server decides by its catch-up window, of at least ten seconds, and what it starts in that window it starts by the
 overlap policy alone. A minute lets a busy server be late without losing runs. Longer than the time between two runs it
-must not be: after downtime it would start two where `latest` and `none` promise one or none.
+must not be: after downtime it would start two where `latest` and `none` promise one or none. Where all are to run in
+the order of their times, it has to be the whole window: what the server starts first is then the oldest.
 """
 
 from datetime import datetime, timedelta
@@ -30,6 +31,13 @@ def is_made_up_by_the_server(spec: ScheduleSpec) -> bool:
     return spec.catch_up.policy == "all" and spec.overlap in ("allow", "queue_all")
 
 
+def is_begun_by_the_server(spec: ScheduleSpec) -> bool:
+    """Whether the server itself makes up the oldest time of the window, and skips all others for its sake: those are
+    ours, and come after it."""
+    return spec.catch_up.policy == "all" and spec.overlap == "skip"
+
+
 def server_window(spec: ScheduleSpec, rule: Rule, now: datetime) -> timedelta:
     """The catch-up window that the server is given."""
-    return spec.catch_up.window if is_made_up_by_the_server(spec) else grace_of(spec, rule, now)
+    whole = is_made_up_by_the_server(spec) or is_begun_by_the_server(spec)
+    return spec.catch_up.window if whole else grace_of(spec, rule, now)

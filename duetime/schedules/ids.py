@@ -24,6 +24,19 @@ def run_id(schedule_id: str, nominal: datetime) -> str:
     return f"{action_id(schedule_id)}-{nominal.astimezone(UTC).strftime(_SECONDS)}"
 
 
+def nominal_of(job_id: str, schedule_id: str) -> datetime | None:
+    """The nominal time in the id of a schedule's run; `None` when it has none.
+
+    >>> nominal_of("nightly~-2027-01-15T08:00:00Z", "nightly") == datetime(2027, 1, 15, 8, tzinfo=UTC)
+    True
+    """
+    try:
+        told = job_id.removeprefix(f"{action_id(schedule_id)}-")
+        return datetime.strptime(told, _SECONDS).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
 def longest_id(schedule_id: str) -> str:
     """An id as long as any that a run of the schedule may have."""
     return by_hand_id(schedule_id, "0" * 32)

@@ -1,12 +1,15 @@
 """Which times were missed, and which of them are to run after all. Pure: facts in, times out."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from duetime.contracts.limits import SHORTEST_CATCH_UP
 from duetime.contracts.schedule import ScheduleSpec
-from duetime.contracts.schedule_book import Book
+from duetime.contracts.schedule_book import Book, Server
 from duetime.contracts.states import State
+from duetime.schedules.grace import is_begun_by_the_server
 from duetime.schedules.times import expected
 
 #: Beyond all that, for what was started to show.
@@ -48,6 +51,18 @@ def blocking(spec: ScheduleSpec, at: datetime, runs: Collection[Run], nominal: d
     return next((run for run in runs if run.nominal != nominal and run.is_open_at(at)), None)
 
 
+def begins_with_the_oldest(book: Book, spec: ScheduleSpec) -> bool:
+    """Whether the server's schedule starts the oldest missed time by itself: one that was written before it was given
+    the whole window starts the newest."""
+    return is_begun_by_the_server(spec) and timedelta(seconds=book.server_window) >= spec.catch_up.window
+
+
+def unstarted(book: Book, spec: ScheduleSpec, server: Server) -> int:
+    """The server's own count of times that nobody may have started: those it missed, and where it begins with the
+    oldest of many, those it skipped meanwhile."""
+    return server.missed + (server.skipped if begins_with_the_oldest(book, spec) else 0)
+
+
 def settled_until(book: Book, spec: ScheduleSpec, now: datetime, *, is_present: bool) -> datetime:
     """Times up to here the server has started by now, or never will: all, once it is known to have come to the present,
     and else those beyond its catch-up window."""
@@ -65,6 +80,10 @@ def judge(
         return Judgement([], book.judged_until)
     since = max(book.judged_until, server_now - spec.catch_up.window)
     missing = _missing(book, spec, since, horizon, runs)
+    if begins_with_the_oldest(book, spec):
+        # What it skipped in a moment's delay met a run that was on time to a user; so is it everywhere.
+        gaps = standstills(runs, _delay(spec))
+        missing = [at for at in missing if any(begin < at <= end for begin, end in gaps)]
     match spec.catch_up.policy:
         case "none":
             missing = []
@@ -75,6 +94,29 @@ def judge(
         case "all" if len(missing) > MOST:
             return Judgement(missing[:MOST], missing[MOST - 1], more=True)
     return Judgement(missing, horizon)
+
+
+def standstills(runs: Collection[Run], shortest: timedelta) -> list[tuple[datetime, datetime]]:
+    """The spans in which the schedule started nothing, told by the run that ended each: it was late by more than
+    `shortest`, and none was started since its nominal time."""
+    starts = sorted(run.started_at for run in runs)
+    late = [run for run in runs if run.nominal is not None and run.started_at - run.nominal > shortest]
+    return [
+        (run.nominal, run.started_at)
+        for run in late
+        if run.nominal is not None
+        and bisect_right(starts, run.nominal) == bisect_left(starts, run.started_at)
+    ]
+
+
+def is_over(spec: ScheduleSpec, runs: Collection[Run], horizon: datetime) -> bool:
+    """Whether all times in which the schedule stood still are old enough to judge."""
+    return all(end <= horizon for _, end in standstills(runs, _delay(spec)))
+
+
+def _delay(spec: ScheduleSpec) -> timedelta:
+    """How late a run may be without the schedule having stood still."""
+    return SHORTEST_CATCH_UP + (spec.jitter if spec.jitter_mode == "random" else timedelta(0))
 
 
 def judge_edit(book: Book, spec: ScheduleSpec, edited_at: datetime, runs: Sequence[Run]) -> list[datetime]:

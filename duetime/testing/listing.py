@@ -6,6 +6,7 @@ from datetime import datetime
 
 from duetime.contracts.explain import Fault
 from duetime.contracts.instants import parse_instant
+from duetime.contracts.limits import PAGE_JOBS
 from duetime.contracts.states import State
 from duetime.contracts.view import ErrorGroupView, JobCounts, JobPage, JobSummary, JobView
 from duetime.errors import invalid_field
@@ -50,7 +51,7 @@ def select(jobs: Iterable[JobView], query: Query, also: Sequence[str] = ()) -> l
 def page(jobs: Iterable[JobView], query: Query) -> JobPage:
     """One page. The cursor is the id of the last job told: the real one is opaque."""
     found = select(jobs, query, ("limit", "cursor"))
-    limit = int(query["limit"][0]) if "limit" in query else _PAGE
+    limit = _limit(query)
     ids = [job.id for job in found]
     begin = 0
     if "cursor" in query:
@@ -66,6 +67,9 @@ def page(jobs: Iterable[JobView], query: Query) -> JobPage:
 def count(jobs: Iterable[JobView], query: Query) -> JobCounts:
     """How many, in all, by state, or of failed ones by type of error."""
     found = select(jobs, query, ("by",))
+    if unknown := set(query.get("by", ())) - {"state", "error"}:
+        message = f"{min(unknown)!r} is nothing to count by; known are state, error"
+        raise invalid_field([{"pointer": "query by", "message": message}])
     if "error" in query.get("by", ()):
         return _by_error(found, _states(query))
     by_state: dict[State, int] | None = None
@@ -89,6 +93,13 @@ def _by_error(found: Iterable[JobView], asked: set[State]) -> JobCounts:
         group.count += 1
     ranked = sorted(groups.values(), key=lambda group: (-group.count, group.type))
     return JobCounts(total=len(failed), errors=ranked)
+
+
+def _limit(query: Query) -> int:
+    told = query["limit"][0] if "limit" in query else str(_PAGE)
+    if not (told.isascii() and told.isdecimal() and 1 <= int(told) <= PAGE_JOBS):
+        raise invalid_field([{"pointer": "query limit", "message": f"must be from 1 to {PAGE_JOBS}"}])
+    return int(told)
 
 
 def _states(query: Query) -> set[State]:

@@ -20,20 +20,12 @@ from duetime.contracts.kinds import KindList, KindView, ServedOn
 from duetime.contracts.problem import ProblemView
 from duetime.contracts.requests import CancelRequest, Patch, RedriveRequest, Submission
 from duetime.contracts.view import JobView
-from duetime.errors import ApiError, invalid_field, problem_error, too_large
+from duetime.errors import ApiError, invalid_field, too_large
 from duetime.testing import listing
+from duetime.testing.absent import not_in_the_fake
 
 if TYPE_CHECKING:
     from duetime.testing.fake import FakeDuetime
-
-_NO_SCHEDULES = (
-    "FakeDuetime keeps no schedules: test the handlers of their jobs here, what a rule does with "
-    "`duetime.cron`, and the whole on a real Duetime (the fixture `duetime_service`)"
-)
-_NO_PIPELINES = (
-    "FakeDuetime runs no pipelines: test their handlers one by one here, and the whole on a real Duetime "
-    "(the fixture `duetime_service`)"
-)
 
 Model = TypeVar("Model", bound=BaseModel)
 Route = Callable[["Web", httpx2.Request, str], Awaitable[httpx2.Response]]
@@ -52,12 +44,7 @@ class Web(httpx2.AsyncBaseTransport):
                 if match and method == request.method:
                     job_id = unquote(match["id"]) if "id" in match.groupdict() else ""
                     return await route(self, request, job_id)
-            detail = f"the fake has no {request.method} {request.url.path}; try that on a real API"
-            if request.url.path.startswith("/v1/pipelines"):
-                detail = _NO_PIPELINES
-            if request.url.path.startswith("/v1/schedules"):
-                detail = _NO_SCHEDULES
-            raise problem_error(501, "not-in-the-fake", "Not in the fake", detail)
+            raise not_in_the_fake(request.method, request.url.path)
         except ApiError as error:
             return _answer(error.status, error.problem, {"Content-Type": "application/problem+json"})
 
@@ -184,7 +171,7 @@ def _read(model: type[Model], body: Any) -> Model:
             cause = detail.get("ctx", {}).get("error")
             if isinstance(cause, JsonTooLarge):
                 raise too_large(f"the payload: {cause}") from None
-        raise invalid_field(explain(error, model)) from None
+        raise invalid_field(explain(error, model, body)) from None
 
 
 def _within_batch(index: int, problem: ProblemView) -> ProblemView:

@@ -42,6 +42,13 @@ async def test_ids_that_nobody_has(api: Caller, name: str) -> None:
         assert "x-injected" not in answer.headers
 
 
+async def test_an_id_with_a_slash_is_told_apart_from_a_wrong_path(api: Caller) -> None:
+    answer = await api.http.get("/v1/jobs/a%2Fb")
+    assert problem(answer, 404, "not-found")["detail"].endswith("no id or name holds a slash")
+    answer = await api.http.get("/v1/jobs/a/b")
+    assert problem(answer, 404, "not-found")["detail"].endswith("/docs shows what there is")
+
+
 RAW = {
     "up": b"/v1/jobs/../../etc/passwd",
     "dots": b"/v1/jobs/..",
@@ -218,3 +225,24 @@ async def test_head_of_a_stream_ends(api: Caller, address: str) -> None:
 async def test_probes_may_have_parameters(api: Caller, path: str) -> None:
     """Load balancers and browsers add some; nobody meant anything by them."""
     assert (await api.http.get(f"{path}?x=1&_=1700000000")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "says"),
+    [
+        (
+            "DELETE",
+            "/v1/jobs/some-id",
+            "takes GET, HEAD, PATCH, and with POST `:cancel`, `:retry`, `:run-now` behind it",
+        ),
+        ("POST", "/v1/jobs/some-id:kancel", "and with POST `:cancel`, `:retry`, `:run-now` behind it"),
+        ("PUT", "/v1/jobs", "takes GET, HEAD, POST, and with POST `:batch`, `:cancel`, `:retry` behind it"),
+        ("DELETE", "/v1/queues/mail", "takes GET, HEAD, and with POST `:pause`, `:resume` behind it"),
+        ("POST", "/v1/kinds", "POST does nothing here; this path takes GET, HEAD"),
+    ],
+)
+async def test_a_method_that_means_nothing_is_told_the_commands(
+    api: Caller, method: str, path: str, says: str
+) -> None:
+    answer = await api.http.request(method, path, json={})
+    assert problem(answer, 405, "method-not-allowed")["detail"].endswith(says)

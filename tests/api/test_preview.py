@@ -118,10 +118,10 @@ REFUSED: dict[str, tuple[JSON, str, str]] = {
     "a zone": ({"cron": "@daily", "timezone": "Mars/Olympus"}, "/timezone", "unknown time zone"),
     "a from": ({"cron": "@daily", "from": "tomorrow"}, "/from", "not an instant"),
     "a from without offset": ({"cron": "@daily", "from": "2027-01-01T00:00:00"}, "/from", "no offset"),
-    "no fires": ({"cron": "@daily", "n": 0}, "/n", "greater than or equal to 1"),
-    "too many": ({"cron": "@daily", "n": 1001}, "/n", "1000"),
-    "a number as text": ({"cron": "@daily", "n": "5"}, "/n", "integer"),
-    "an id": ({"cron": "H * * * *", "id": "a b"}, "/id", "pattern"),
+    "no fires": ({"cron": "@daily", "n": 0}, "/n", "at least 1"),
+    "too many": ({"cron": "@daily", "n": 1001}, "/n", "1,000"),
+    "a number as text": ({"cron": "@daily", "n": "5"}, "/n", "whole number"),
+    "an id": ({"cron": "H * * * *", "id": "a b"}, "/id", "may hold letters, digits and"),
     "too much for the engine": (
         {"cron": "* 0-59 0-6 * * *", "timezone": "America/New_York"}, "", "1,000 entries"),
     "a silence": (

@@ -13,6 +13,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from api.app import create_app
 from api.problems import MEDIA_TYPE, from_rpc
 from duetime.connection import connect
+from duetime.contracts.states import ErrorType
 from duetime.engine import EmbeddedEngine
 from tests.api.caller import Caller, problem
 from tests.api.conftest import calling, settings
@@ -114,3 +115,10 @@ def test_the_guide_has_every_problem_and_no_other() -> None:
         name: status for name, status in written if made.get(name, status)
     }
     assert set(made) == {name for name, _ in written}
+
+
+def test_every_way_to_end_badly_is_in_the_guide() -> None:
+    table = GUIDE.read_text().partition("\n## Why a job or a pipeline ended badly\n")[2]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("|")]
+    told = {name for row in rows for name in re.findall(r"`([A-Z]\w+)`", row)}
+    assert told == {kind.value for kind in ErrorType} | {"WorkflowTimeout"}

@@ -231,6 +231,13 @@ def test_warnings_and_notes_stay_out_of_the_output(cli: Cli) -> None:
     [
         ("--log-format", "xml", "--log-format: 'xml' is not text or json"),
         ("--metrics-port", "0", "metrics-port"),
+        (
+            "--queues",
+            "mail,duetime",
+            "--queues: 'duetime': queue names beginning with `duetime` are reserved",
+        ),
+        ("--queues", "a b", "--queues: 'a b': may hold letters, digits and _ . : - only"),
+        ("--queues", ",", "--queues: name one at least"),
     ],
 )
 def test_a_worker_that_cannot_be_is_refused_before_it_connects(
@@ -243,3 +250,33 @@ def test_a_worker_that_cannot_be_is_refused_before_it_connects(
 def test_half_a_concurrency_limit_is_none(cli: Cli) -> None:
     said = cli("submit", "greet", "--concurrency-key", "tenant-42")
     assert said.code == Exit.USAGE and "--concurrency-limit" in said.err
+
+
+@pytest.mark.parametrize("group", ["queues", "schedules", "pipelines", "operations"])
+def test_a_group_alone_shows_what_it_has(cli: Cli, group: str) -> None:
+    said = cli(group)
+    assert said.code == Exit.USAGE and said.err == ""
+    assert said.lines[0] == f"Usage: duetime {group} [OPTIONS] COMMAND [ARGS]..."
+    assert "Commands:" in said.lines and any(line.startswith("list ") for line in said.lines)
+
+
+@pytest.mark.parametrize(
+    ("words", "lines"),
+    [
+        (
+            ["queues", "pause"],
+            ["Missing argument 'NAME'.", "duetime queues pause --help shows what there is"],
+        ),
+        (["list", "-s", "foo"], ["'-s' / '--state': 'foo' is not one of", "duetime list --help"]),
+        (["nosuch"], ["No such command 'nosuch'.", "duetime --help shows what there is"]),
+        (["submit", "greet", "-p", "@none.json"], ["--payload: none.json cannot be read: No such file or d"]),
+        (["schedules", "apply", "none.json"], ["duetime: FILE: none.json cannot be read: No such file or d"]),
+        (["move", "j1"], ["duetime: nothing to change: give `run_at`, `delay` or `priority`"]),
+    ],
+)
+def test_what_cannot_be_run_is_told_with_the_way_out(cli: Cli, words: list[str], lines: list[str]) -> None:
+    cli("submit", "greet", "--id", "j1", "--delay", "1h")
+    said = cli(*words)
+    assert said.code == Exit.USAGE and said.out == ""
+    for line, told in zip(lines, said.err.splitlines(), strict=True):
+        assert line in told

@@ -27,6 +27,7 @@ def line(method: str, path: str, body: object = None) -> str:
         (("POST", "/v1/jobs/j:cancel", {"mode": "graceful"}), "duetime cancel j"),
         (("POST", "/v1/jobs/j:retry"), "duetime retry j"),
         (("POST", "/v1/jobs/j:retry", {"force": True}), "duetime retry j --force"),
+        (("POST", "/v1/pipelines/p:retry"), "duetime pipelines retry p"),
         (("GET", "/v1/jobs/j/why"), "duetime why j"),
         (("PATCH", "/v1/jobs/j", {"priority": 1}), "duetime move j --priority 1"),
         (("POST", "/v1/queues/mail:resume"), "duetime queues resume mail"),

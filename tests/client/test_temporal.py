@@ -76,7 +76,7 @@ async def test_an_id_keeps_a_job_from_being_started_twice(
 ) -> None:
     job = {"kind": "conf.hold", "queue": served.queue, "id": job_id}
     first = await start_job(client, job)
-    with pytest.raises(errors.IdInUse, match=job_id):
+    with pytest.raises(errors.IdInUse, match=f"'{job_id}' is open"):
         await start_job(client, job)
     there = await start_job(client, job, on_conflict="return")
     assert there.id == job_id
@@ -86,7 +86,7 @@ async def test_an_id_keeps_a_job_from_being_started_twice(
     GATES[job_id].set()
     assert (await await_job(client, job_id)).result == "let go"
     for on_conflict in ("reject", "return", "replace"):
-        with pytest.raises(errors.IdInUse):
+        with pytest.raises(errors.IdInUse, match="is finished; `reuse_id=True`"):
             await start_job(client, job, on_conflict=on_conflict)
     await start_job(client, job, reuse_id=True)
     assert (await await_job(client, job_id)).result == "let go"

@@ -37,7 +37,7 @@ def refused_shape(written: Any) -> list[tuple[str, str]]:
         ({"cron": "@daily", "offset": "1h"}, "/offset", "`every` only"),
         ({"at": "2027-01-01T00:00:00Z"}, "/at", "list"),
         ({"at": [5]}, "/at/0", "string"),
-        ({"cron": "@daily", "dst": {"gap": "before"}}, "/dst/gap", "'after' or 'skip'"),
+        ({"cron": "@daily", "dst": {"gap": "before"}}, "/dst/gap", "'after', 'skip'"),
         ({"cron": "@daily", "dst": {"fold": "first"}}, "/dst/fold", "unknown field"),
         ({"cron": "@daily", "exclude": "2026-12-25"}, "/exclude", "list"),
         ({"cron": "@daily", "exclude": ["2026-12-25", 5]}, "/exclude/1", "must be a date"),

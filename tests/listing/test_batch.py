@@ -138,7 +138,7 @@ async def test_an_empty_batch_is_one(http: httpx2.AsyncClient) -> None:
 @pytest.mark.parametrize(
     ("body", "status", "told"),
     [
-        ({"jobs": [{}] * 1001}, 422, "1000"),
+        ({"jobs": [{}] * 1001}, 422, "1,000"),
         ({"jobs": {}}, 422, "/jobs"),
         ({}, 422, "/jobs"),
         ([], 422, "the body"),

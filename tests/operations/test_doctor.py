@@ -11,6 +11,7 @@ from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.client import Client
 
 from api.doctor.__main__ import as_text, examine_at
+from api.doctor.endings import Endings, examine_endings
 from api.doctor.queues import examine_queues
 from api.queues.board import Sight
 from api.queues.census import Census, Part, Resident
@@ -20,6 +21,7 @@ from duetime.doctor.findings import Finding, Report, Severity, error, ok, warnin
 from duetime.engine import EmbeddedEngine
 from duetime.engine.namespace import WANTED
 from duetime.engine.ports import free_port
+from duetime.handlers import handler
 from duetime.jobs.facts import Facts
 from duetime.settings import Settings
 from tests.engine.programs import ROOT, environment, finish, start_python
@@ -83,6 +85,38 @@ async def test_a_queue_that_will_need_a_worker_and_a_paused_one_are_warnings(ben
     told = await until(warned, lambda told: f"`{early}`" in told)
     assert f"1 job is to run on queue `{early}`; nothing waits; the queue is paused" in told
     assert f"1 job is to run on queue `{bench.queue}` later" in told
+
+
+async def test_a_kind_that_mostly_fails(bench: Bench) -> None:
+    """Nothing waits, and every queue is well."""
+    kind = f"broken-{bench.queue}"
+
+    @handler(kind)
+    async def broken(payload: dict[str, Any]) -> None:
+        if not payload:
+            raise RuntimeError("no such table")
+
+    async def warned() -> str:
+        return said(await bench.get("/v1/doctor"), "endings", "warning")
+
+    async with bench.worker(broken):
+        made = [await bench.submit(kind=kind, payload={"good": True})]
+        made += [await bench.submit(kind=kind, retry={"max_attempts": 1}) for _ in range(5)]
+        for job_id in made:
+            await bench.in_state(job_id, "succeeded", "failed")
+    assert f"5 of the 6 jobs of kind '{kind}'" in await until(warned, lambda told: kind in told)
+    counted = await bench.get(f"/v1/jobs:count?by=error&kind={kind}")  # as the fix says
+    assert [(one["type"], one["count"]) for one in counted["errors"]] == [("RuntimeError", 5)]
+
+
+@pytest.mark.parametrize(
+    ("bad", "good", "warns"), [(5, 4, True), (5, 5, False), (4, 0, False), (900, 899, True), (0, 9, False)]
+)
+def test_a_kind_fails_when_it_does_so_more_often_than_not(bad: int, good: int, warns: bool) -> None:
+    (finding,) = examine_endings(Endings(bad, good), {"mail.send": Endings(bad, good)} if bad else {})
+    assert finding.severity is (Severity.WARNING if warns else Severity.OK)
+    assert f"{bad:,} of the {bad + good:,} jobs" in finding.says
+    assert ("--kind mail.send" in (finding.fix or "")) is warns
 
 
 async def test_a_kind_that_no_worker_of_the_queue_has_a_handler_for(bench: Bench) -> None:
@@ -219,7 +253,8 @@ def test_a_history_that_grows_too_long() -> None:
 def test_every_check_is_documented() -> None:
     checks = {
         *("time-zones", "server", "namespace", "retention", "signs-of-life", "search-attributes"),
-        *("search-attribute-room", "clock", "workflows", "queues", "kinds", "jobs", "histories", "schedules"),
+        *("search-attribute-room", "clock", "workflows", "queues", "kinds", "jobs", "endings", "histories"),
+        "schedules",
     }
     sources = [ROOT / "duetime/doctor", ROOT / "api/doctor"]
     text = "".join(path.read_text() for folder in sources for path in folder.glob("*.py"))

@@ -8,11 +8,12 @@ from typing import Any
 from temporalio import workflow
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
+from api.queues.lanes import read_lane
 from duetime.connection import connect
 from duetime.engine import EmbeddedEngine
 from duetime.engine.ports import free_port
 from duetime.process import EXIT_USAGE
-from tests.operations.bench import Bench, until
+from tests.operations.bench import Bench, let_go, until
 from tests.operations.processes import as_suggested, worker_process
 from tests.operations.scraping import read, scrape
 from tests.operations.test_why import follow
@@ -33,6 +34,41 @@ async def test_no_orchestrator(bare: EmbeddedEngine, alone: Bench) -> None:
     first, second = (one["command"] for one in why["suggestions"])
     async with as_suggested(bare, first), as_suggested(bare, second):
         await alone.in_state(job_id, "succeeded")
+
+
+async def test_an_attempt_that_ended_is_told_though_nobody_runs_the_workflows(alone: Bench) -> None:
+    """The workflow has still to hear of it. Whoever reads the job must not think that it never ran."""
+    good = await alone.submit(kind="hold")
+    slow = await alone.submit(kind="hold", timeout="3s", retry={"max_attempts": 1})
+
+    async def ended(job_id: str) -> Any:
+        return await until(
+            lambda: alone.job(job_id), lambda job: [one["outcome"] for one in job["attempts"]] != ["running"]
+        )
+
+    async with alone.worker():
+        async with orchestrator(alone.client):
+            for job_id in (good, slow):
+                await alone.in_state(job_id, "running")
+        let_go(good)
+        told = [await ended(job_id) for job_id in (good, slow)]
+        assert [job["state"] for job in told] == ["queued", "queued"]
+        assert [job["attempt"] for job in told] == [1, 1]
+        assert [job["attempts"][0]["outcome"] for job in told] == ["succeeded", "timed_out"]
+        assert all(job["attempts"][0]["worker"] and job["started_at"] for job in told)
+        listed = await alone.get(f"/v1/jobs?queue={alone.queue}")
+        assert [job["attempt"] for job in listed["jobs"]] == [1, 1]
+        why = await until(
+            lambda: alone.why(good),
+            lambda why: why["blocked"] and why["blocked"][0]["reason"] != "workers_full",
+        )
+        assert why["blocked"][0]["reason"] == "no_orchestrator"
+        async with orchestrator(alone.client):
+            for job, state in zip(told, ("succeeded", "failed"), strict=True):
+                done = await alone.in_state(job["id"], state)
+                assert len(done["attempts"]) == 1
+                for name in ("outcome", "worker", "fencing_token", "started_at"):
+                    assert done["attempts"][0][name] == job["attempts"][0][name]
 
 
 async def test_a_job_after_others_is_not_overdue_before_its_workflow_has_run(alone: Bench) -> None:
@@ -96,6 +132,9 @@ async def test_workers_that_are_gone_are_told_by_the_name_of_their_queue(
             str(frozen.process.pid),
         }
         assert all(worker["told_by"] == "heartbeat" for worker in view["workers"])
+        # Before their first sign of life, when they die that soon, these tell that there should be one.
+        polls = (await read_lane(alone.client, alone.queue)).polls
+        assert len(polls) == 2 and all(poll.promises for poll in polls)
         seen = await scrape(port)
         assert any(name == "temporal_worker_task_slots_available" for name, _ in seen)
 

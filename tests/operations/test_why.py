@@ -231,6 +231,22 @@ async def test_final(bench: Bench, kind: str, state: str) -> None:
         await until(lambda: bench.job(job_id), lambda again: again["run_id"] != job["run_id"])
 
 
+async def test_a_job_of_a_pipeline_is_run_again_with_that(bench: Bench) -> None:
+    pipeline = f"{bench.queue}-line"
+    once = {"queue": bench.queue, "retry": {"max_attempts": 1}}
+    jobs = {"good": {"kind": "quick", **once}, "bad": {"kind": "fail", "needs": ["good"], **once}}
+    async with bench.worker():
+        await bench.post("/v1/pipelines", {"id": pipeline, "jobs": jobs})
+        before = await until(
+            lambda: bench.get(f"/v1/pipelines/{pipeline}"), lambda whole: whole["state"] == "failed"
+        )
+        await follow(bench, await bench.why(f"{pipeline}~bad"), "redrive")
+        await until(
+            lambda: bench.get(f"/v1/pipelines/{pipeline}"), lambda whole: whole["run_id"] != before["run_id"]
+        )
+        assert (await bench.why(f"{pipeline}~good"))["suggestions"] == []
+
+
 async def test_a_wait_for_a_worker_that_ends_by_itself_says_when(bench: Bench) -> None:
     job_id = await bench.submit(queue_timeout="30m")
     await bench.backlog(queued=1)

@@ -246,14 +246,14 @@ async def test_somebody_elses_id_is_left_alone(
 BAD: list[tuple[tuple[Any, ...], str]] = [
     ((), "the pipeline: give it as the one argument"),
     ((1, 2, 3), "the pipeline: give it as the one argument"),
-    (([],), "the pipeline: Input should be"),
+    (([],), "the pipeline: must be an object"),
     ((b"\xff",), "the pipeline: give it as JSON"),
     (({"jobs": {"a": {"kind": "noop"}}}, 3), "Duetime's own"),
     (({"jobs": {"a": {"kind": "noop"}}}, {"x": 1}), "Duetime's own"),
     (({"jobs": {"a": {"kind": "noop", "needs": ["a"]}}},), "/jobs/a/needs/0: a job cannot need itself"),
     (({"jobs": {}, "id": "other"},), "/jobs: a pipeline has one job at least"),
     (({"jobs": {"a": {"kind": "noop"}}, "id": "other"},), "/id: is 'other', but the workflow's id is"),
-    (({"jobs": {str(i): {"kind": "noop"} for i in range(2001)}},), "2000"),
+    (({"jobs": {str(i): {"kind": "noop"} for i in range(2001)}},), "2,000"),
 ]
 
 

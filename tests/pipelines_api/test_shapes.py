@@ -33,7 +33,7 @@ def needs(*names: str, **fields: Any) -> Json:
             "/jobs/b/needs",
             "b needs d needs c needs b",
         ),
-        ({f"n{i}": needs(*([f"n{i - 1}"] if i else [])) for i in range(5000)}, "/jobs", "2000 items"),
+        ({f"n{i}": needs(*([f"n{i - 1}"] if i else [])) for i in range(5000)}, "/jobs", "2,000 items"),
     ],
 )
 async def test_what_would_wait_for_ever_is_refused(

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from activities.schedules.runs import with_recent
 from api.doctor.schedules import examine_schedules
 from api.schedules.views import summary_of
 from duetime.contracts.schedule import ScheduleSpec
@@ -18,6 +19,7 @@ from duetime.contracts.schedule_book import (
     Put,
     Server,
     SkippedTime,
+    Started,
 )
 from duetime.contracts.states import State
 from duetime.cron.reading import read_fields
@@ -25,7 +27,7 @@ from duetime.schedules import changes
 from duetime.schedules.account import Seen, account
 from duetime.schedules.grace import grace_of, server_window
 from duetime.schedules.ids import run_id
-from duetime.schedules.missed import Run, judge, judge_edit, settled_until
+from duetime.schedules.missed import Run, is_over, judge, judge_edit, settled_until, unstarted
 from duetime.schedules.times import upcoming
 
 NOON = datetime(2027, 1, 15, 12, tzinfo=UTC)
@@ -127,6 +129,65 @@ def test_what_is_made_up(policy: str, overlap: str, runs: list[Run], expected: l
     assert found.judged_until == at(5.5)
 
 
+def test_where_the_server_begins_with_the_oldest_the_others_are_those_of_its_absence() -> None:
+    """12:01 to 12:05 came while it was away; 12:08 was a moment late, and 12:09 met a run."""
+    kept = book(catch_up={"window": "20m"}).model_copy(
+        update={"judged_until": at(0), "server_window": 1200.0}
+    )
+    first, late = run(5.5, 5.6, nominal=1), run(7.1, 7.9, nominal=7)
+    runs = [run(0, 0.5), first, run(6, 6.5), late, run(9, 12)]
+
+    def made_up(seen: list[Run], until: float) -> list[int]:
+        found = judge(kept, kept.parsed, at(until), at(until + 1), seen)
+        return [(time - NOON) // MINUTE for time in found.times]
+
+    assert made_up(runs, 9.5) == [2, 3, 4, 5]
+    assert made_up([*runs, run(6.7, 6.8, nominal=2)], 9.5) == [3, 4, 5], (
+        "what was made up is late, and no gap"
+    )
+    assert made_up([run(0, 5.6), run(6, 6.5), late], 7.5) == [], "a run was in the way of all"
+    assert made_up([run(0, 0.5), run(4.1, 5.6, nominal=1)], 5.5) == [2, 3, 4]
+
+
+def test_a_gap_is_over_when_its_end_is_old_enough_to_judge() -> None:
+    spec, runs = book().parsed, [run(5.5, 5.6, nominal=1), run(6, None)]
+    assert [is_over(spec, runs, at(minutes)) for minutes in (1, 5.4, 5.5, 7)] == [False, False, True, True]
+    assert is_over(spec, [run(5.1, 5.2, nominal=5)], at(0)), "a moment late is no gap"
+    assert is_over(book(jitter="5m").parsed, runs, at(0)), "jitter alone may be as late"
+
+
+def test_a_count_that_goes_on_growing_asks_for_no_look_of_its_own() -> None:
+    noticed = changes.judged(book(), at(0), 3, at(1), timedelta(seconds=12))
+    for kept in (book(), noticed):
+        found = changes.settled(kept, at(2), 9)
+        assert (found.judged_until, found.missed_seen, found.noticed_at, found.look_at) == (
+            at(2),
+            9,
+            None,
+            None,
+        )
+
+
+def test_a_count_that_has_skipped_times_in_it() -> None:
+    server = Server(missed=2, skipped=3)
+    kept, short = (book().model_copy(update={"server_window": window}) for window in (3600.0, 60.0))
+    assert unstarted(kept, kept.parsed, server) == 5
+    assert unstarted(short, short.parsed, server) == 2, "written before it was given the whole window"
+    other = book(overlap="queue_one").model_copy(update={"server_window": 3600.0})
+    assert unstarted(other, other.parsed, server) == 2
+
+
+def test_a_run_that_the_index_does_not_know_yet_is_a_run() -> None:
+    name = run_id("s", NOON)
+    server = Server(running=[name], recent=[Started(id=name, at=at(1)), Started(id="s~0a1b", at=at(2))])
+    assert with_recent([], server, "s") == [
+        Run(name, NOON, at(1), None, State.RUNNING),
+        Run("s~0a1b", None, at(2), at(2), State.RUNNING),
+    ]
+    assert with_recent([run(0, 0.5)], server, "s")[0].closed_at == at(0.5)
+    assert "recent" not in server.model_dump(mode="json")
+
+
 def test_only_the_latest_unless_a_later_one_came() -> None:
     kept = book(cron="0 * * * *", catch_up={"policy": "latest", "window": "1d"}, since=-600)
     found = judge(kept, kept.parsed, at(30), at(31), [])
@@ -160,14 +221,15 @@ def test_an_edit_loses_no_time_whatever_the_policy() -> None:
 @pytest.mark.parametrize(
     ("fields", "seconds", "window"),
     [
-        ({"cron": "0 2 * * *"}, 60, 60),
-        ({"every": "30s"}, 30, 30),
-        ({"every": "1s"}, 10, 10),
-        ({"cron": ["0 * * * *", "20 0 * * * *"]}, 20, 20),
+        ({"cron": "0 2 * * *"}, 60, 3600),
+        ({"cron": "0 2 * * *", "overlap": "queue_one"}, 60, 60),
+        ({"every": "30s", "overlap": "cancel_running"}, 30, 30),
+        ({"every": "1s", "catch_up": {"policy": "none"}}, 10, 10),
+        ({"cron": ["0 * * * *", "20 0 * * * *"], "catch_up": {"policy": "latest"}}, 20, 20),
         ({"cron": "0 2 * * *", "catch_up": {"window": "15s"}}, 15, 15),
         ({"cron": "0 2 * * *", "overlap": "allow"}, 60, 3600),
         ({"cron": "0 2 * * *", "overlap": "allow", "catch_up": {"policy": "latest"}}, 60, 60),
-        ({"at": ["2027-02-01T00:00:00Z"]}, 60, 60),
+        ({"at": ["2027-02-01T00:00:00Z"], "catch_up": {"policy": "none"}}, 60, 60),
     ],
 )
 def test_how_late_is_on_time(fields: dict[str, Any], seconds: int, window: int) -> None:

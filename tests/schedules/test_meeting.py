@@ -3,9 +3,12 @@
 import asyncio
 from typing import Any, get_args
 
+from temporalio.client import Client
+
 from duetime.contracts.instants import parse_instant
 from duetime.contracts.schedule import Overlap
-from duetime.schedules.ids import run_id
+from duetime.contracts.schedule_book import BOOK
+from duetime.schedules.ids import entity_id, run_id
 from duetime.worker import Worker
 from tests.api.caller import problem
 from tests.api.stage import Stage
@@ -85,3 +88,24 @@ async def test_the_run_of_a_deleted_schedule_goes_on_and_is_not_the_new_ones(
     await passed(later(due, 2))
     assert len(await schedule.jobs()) == 1
     problem(await schedule.skip(later(due, 3600)), 404, "not-found")
+
+
+async def test_times_that_met_a_run_are_no_reason_to_look_again(schedule: Scheduler, client: Client) -> None:
+    """Nobody works for this queue: the first run is in the way of every other second."""
+    await schedule.made(cron="* * * * * *")
+    handle = client.get_workflow_handle(entity_id(schedule.id))
+
+    async def skipped() -> int:
+        return int((await schedule.get())["counters"]["skipped_by_overlap"])
+
+    async def seen() -> Any:
+        book = await (await handle.describe()).memo_value(BOOK)
+        return book if book.get("missed_seen") else None
+
+    await eventually(skipped)
+    await handle.signal("check")
+    book = await eventually(seen)
+    assert "look_at" not in book and "noticed_at" not in book
+    assert len(await schedule.nominals()) == 1
+    counters = (await schedule.get())["counters"]
+    assert (counters["missed"], counters["made_up"]) == (0, 0)

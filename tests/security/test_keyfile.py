@@ -101,7 +101,7 @@ def test_without_a_file_there_is_no_beginning(tmp_path: Path) -> None:
     with pytest.raises(KeyFileError, match="cannot be read: No such file"):
         edit_ring(tmp_path / "none.json", lambda ring: ring)
     with pytest.raises(KeyFileError, match=r"directory .* cannot be used: No such file"):
-        edit_ring(tmp_path / "no" / "none.json", lambda ring: ring, create=True)
+        edit_ring(tmp_path / "no" / "such" / "none.json", lambda ring: ring, create=True)
 
 
 def test_an_enormous_file_is_not_read_whole(ring: Keyring, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,9 +102,9 @@ def deep(levels: int) -> str:
 BAD: dict[str, tuple[list[Any], str]] = {
     "no input": ([], "give the job as the one argument"),
     "null": ([None], "the job is binary/null; give it as JSON"),
-    "JSON null": ([raw("null")], "the job: must be a JSON object"),
-    "a list": ([[]], "the job: must be a JSON object"),
-    "a text": (["greet"], "the job: must be a JSON object"),
+    "JSON null": ([raw("null")], "the job: must be an object"),
+    "a list": ([[]], "the job: must be an object"),
+    "a text": (["greet"], "the job: must be an object"),
     "nothing in it": ([{}], "/kind: is required"),
     "no such field": ([{"kind": "greet", "retries": 1}], "/retries: unknown field; did you mean `retry`?"),
     "wrong types": ([{"kind": 5, "tags": "x", "payload": []}], "/kind: "),

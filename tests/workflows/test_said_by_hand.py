@@ -92,7 +92,7 @@ async def test_updates_are_refused_readably(
     [
         ("Job", "move", [], "takes one argument, as JSON; there is none"),
         ("Job", "move", [{"priority": 1}, ODD], "takes one argument; there are 2"),
-        ("Job", "move", [{"priority": 9}], "/priority: Input should be less than or equal to 5"),
+        ("Job", "move", [{"priority": 9}], "/priority: must be at most 5"),
         ("Job", "move", [{"run_at": "tomorrow"}], "/run_at: "),
         ("Job", "move", [{"run_at": "0001-01-01T00:00:00+14:00"}], "/run_at: "),
         ("Job", "move", [ODD], "give it as JSON (json/plain), not odd/one"),
