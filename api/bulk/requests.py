@@ -4,10 +4,12 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
-from api.jobs.filters import JobFilter
+from api.jobs.filters import JobFilter, States, Tags
 from duetime.contracts.bulk import USUAL_RATE, Canary
+from duetime.contracts.job import Tag
 from duetime.contracts.operations import DryRun, JobsASecond
 from duetime.contracts.requests import CancelRequest, RedriveRequest
+from duetime.contracts.states import State
 
 _FILTER: Any = {"state": ["failed"], "kind": "report.build"}
 
@@ -21,19 +23,16 @@ class Selection(JobFilter):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    state: Annotated[States, BeforeValidator(_listed, json_schema_input_type=list[State] | State)] = Field(
+        [], description="any of these states; one may stand for a list of one"
+    )
+    tag: Annotated[Tags, BeforeValidator(_listed, json_schema_input_type=list[Tag] | Tag)] = Field(
+        [], description="carries all of these tags; one may stand for a list of one"
+    )
+
     def said(self) -> dict[str, Any]:
         """As the caller gave it."""
         return self.model_dump(mode="json", exclude_unset=True)
-
-
-Which = Annotated[Selection, BeforeValidator(lambda value: _with_lists(value))]
-
-
-def _with_lists(value: Any) -> Any:
-    """One state or tag may stand for a list of one."""
-    if not isinstance(value, dict):
-        return value
-    return {name: _listed(item) if name in ("state", "tag") else item for name, item in value.items()}
 
 
 class BulkRedrive(RedriveRequest):
@@ -45,7 +44,7 @@ class BulkRedrive(RedriveRequest):
         }
     )
 
-    filter: Which
+    filter: Selection
     dry_run: DryRun = False
     rate: JobsASecond = USUAL_RATE
     canary: Canary | None = Field(
@@ -60,6 +59,6 @@ class BulkCancel(CancelRequest):
         json_schema_extra={"examples": [{"filter": {"kind": "report.build"}, "reason": "not needed"}]}
     )
 
-    filter: Which
+    filter: Selection
     dry_run: DryRun = False
     rate: JobsASecond = USUAL_RATE

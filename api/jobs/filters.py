@@ -30,6 +30,8 @@ def some_states(states: list[State]) -> list[State]:
     return sorted(set(states))
 
 
+States = Annotated[list[State], BeforeValidator(split_states), AfterValidator(some_states)]
+Tags = Annotated[list[Tag], Field(max_length=limits.TAGS)]
 Moment = Annotated[datetime, BeforeValidator(_instant, json_schema_input_type=str)]
 
 
@@ -38,14 +40,10 @@ class JobFilter(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    state: Annotated[list[State], BeforeValidator(split_states), AfterValidator(some_states)] = Field(
-        [], description="any of these states: comma-separated, or given more than once"
-    )
+    state: States = Field([], description="any of these states: comma-separated, or given more than once")
     kind: Kind | None = Field(None, description="of this kind")
     queue: Queue | None = Field(None, description="on this queue")
-    tag: Annotated[list[Tag], Field(max_length=limits.TAGS)] = Field(
-        [], description="carries this tag; given more than once, all of them"
-    )
+    tag: Tags = Field([], description="carries this tag; given more than once, all of them")
     schedule_id: JobId | None = Field(None, description="made by this schedule")
     pipeline_id: JobId | None = Field(None, description="part of this pipeline")
     created_after: Moment | None = Field(

@@ -2,10 +2,10 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from api.jobs import query
-from api.jobs.filters import Moment, some_states, split_states
+from api.jobs.filters import Moment, States
 from duetime import attributes
 from duetime.contracts import limits
 from duetime.contracts.instants import format_instant
@@ -19,9 +19,7 @@ class PipelineFilter(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    state: Annotated[list[State], BeforeValidator(split_states), AfterValidator(some_states)] = Field(
-        [], description="any of these states: comma-separated, or given more than once"
-    )
+    state: States = Field([], description="any of these states: comma-separated, or given more than once")
     schedule_id: JobId | None = Field(None, description="made by this schedule")
     created_after: Moment | None = Field(
         None, description="created at this instant or later: RFC 3339 with an offset"

@@ -45,6 +45,14 @@ async def test_what_makes_no_sense_is_refused(
     assert says in found[pointer]
 
 
+def test_one_state_or_tag_may_stand_for_a_list_of_one_and_the_schema_says_so() -> None:
+    said = BulkRedrive.model_validate({"filter": {"tag": "tenant:1", "state": "failed"}}).filter
+    assert (said.tag, said.state) == (["tenant:1"], ["failed"])
+    fields = BulkRedrive.model_json_schema()["$defs"]["Selection"]["properties"]
+    assert fields["tag"]["anyOf"][1]["type"] == "string"
+    assert fields["state"]["anyOf"][1] == {"$ref": "#/$defs/State"}
+
+
 def test_more_than_an_operation_takes_is_refused_with_the_way_out() -> None:
     plan = redrive_plan(BulkRedrive.model_validate({"filter": {"kind": "a"}}))
     check_size(MOST_JOBS, plan)

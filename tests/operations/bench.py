@@ -124,7 +124,12 @@ class Bench:
             places = {name: count for name, count in view["jobs"].items() if count and name != "open"}
             return places == wanted
 
-        return await until(self.view, as_wanted, seconds)
+        async def look() -> Any:
+            answer = await self.http.get(f"/v1/queues/{self.queue}")
+            assert answer.status_code in (200, 503), answer.text
+            return answer.json()
+
+        return await until(look, lambda view: "jobs" in view and as_wanted(view), seconds)
 
     def worker(
         self, *handlers: Any, concurrency: int = 5, queue: str | None = None, client: Client | None = None

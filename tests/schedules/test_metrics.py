@@ -67,7 +67,7 @@ class Crowd:
 async def test_metrics_tell_what_the_schedule_tells(
     client: Client, schedule: Scheduler, worker: Worker
 ) -> None:
-    await schedule.made(at=[soon(0)])
+    await schedule.made(at=[soon(3)])
 
     async def told() -> dict[str, object] | None:
         found = await schedule.get()
