@@ -20,7 +20,7 @@ from activities.schedules.waking import waking_schedules
 from duetime.connection import connect_patiently
 from duetime.contracts.duration import format_duration, parse_duration
 from duetime.contracts.job import Queue
-from duetime.contracts.wording import in_words
+from duetime.contracts.wording import sentence_of
 from duetime.engine import prepare_namespace
 from duetime.handlers import Handler, HandlerFault, find_handlers
 from duetime.logs import set_up_logs
@@ -45,7 +45,7 @@ def said(parse: Callable[[str], Parsed]) -> Callable[[str], Parsed]:
         try:
             return parse(text)
         except ValidationError as error:
-            fault = in_words(error.errors()[0])
+            fault = sentence_of(error.errors()[0])
             raise argparse.ArgumentTypeError(f"{text!r}: {fault}") from None
         except ValueError as error:
             raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None

@@ -228,8 +228,8 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> JSONResponse:
         if error.status_code == 404:
-            slashed = b"%2f" in request.scope.get("raw_path", b"").lower()
-            why = "no id or name holds a slash" if slashed else "/docs shows what there is"
+            slashed = b"%2f" in (request.scope.get("raw_path") or b"").lower()
+            why = "no id holds a slash, nor any name but a kind's" if slashed else "/docs shows what there is"
             return unknown(f"there is nothing at this path; {why}").response()
         if error.status_code == 405:
             return _not_allowed(request).response()

@@ -102,7 +102,7 @@ class StrictRoute(APIRoute):
         """An escaped slash (RFC 3986, 2.2) is a part of an id, which none has, and never leads to another route:
         `/v1/jobs/x%2Fwhy` asks for a job."""
         takes_slashes = any(isinstance(one, PathConvertor) for one in self.param_convertors.values())
-        if not takes_slashes and b"%2f" in scope.get("raw_path", b"").lower():
+        if not takes_slashes and b"%2f" in (scope.get("raw_path") or b"").lower():
             return Match.NONE, {}
         return super().matches(scope)
 

@@ -57,7 +57,7 @@ def run_main(main: Callable[[], Coroutine[Any, Any, int | None]]) -> NoReturn:
 def settle() -> None:
     """For a program that has loaded what it will serve with: the garbage collector looks at that no more.
 
-    It would walk through all of it again and again, in vain; of a worker's time for a short job that is about a tenth
+    It would walk through all of it again and again, in vain, which a worker of short jobs feels
     (https://docs.python.org/3.11/library/gc.html#gc.freeze).
     """
     gc.collect()

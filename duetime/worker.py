@@ -16,7 +16,7 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from duetime.contracts.job import Queue
 from duetime.contracts.record import Assignment, Sign, read_sign
-from duetime.contracts.wording import in_words
+from duetime.contracts.wording import sentence_of
 from duetime.handlers import Handler, find_handlers
 from duetime.observe.attempts import AttemptMeter, meter_of
 from duetime.registry import announce_patiently, entries_of
@@ -43,7 +43,7 @@ def names_of_queues(names: Iterable[str]) -> list[str]:
         try:
             _QUEUE.validate_python(name)
         except ValidationError as error:
-            raise ValueError(f"{name!r}: {in_words(error.errors()[0])}") from None
+            raise ValueError(f"{name!r}: {sentence_of(error.errors()[0])}") from None
     return found
 
 

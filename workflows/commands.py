@@ -4,8 +4,6 @@ An exception in a handler that is no failure of Temporal's fails the workflow ta
 gets through to the workflow then. So what an update is given is read before it is accepted, by its validator.
 """
 
-import functools
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -48,25 +46,12 @@ def command(
             raise ApplicationError(says, type="InvalidArgument", non_retryable=True) from None
 
     def decorate(carry_out: Callable[..., Any]) -> Any:
-        if inspect.iscoroutinefunction(carry_out):
-
-            @functools.wraps(carry_out)
-            async def handler(self: Any, *arguments: RawValue) -> Any:
-                return await carry_out(self, *read(arguments))
-
-        else:
-
-            @functools.wraps(carry_out)
-            def handler(self: Any, *arguments: RawValue) -> Any:
-                return carry_out(self, *read(arguments))
-
-        def validator(self: Any, *arguments: RawValue) -> None:
-            given = read(arguments)
+        def validator(self: Any, *given: Any) -> None:
             if check is not None:
                 check(self, *given)
 
-        taken = workflow.update(name=name, unfinished_policy=policy)(raw(handler))
-        taken.validator(raw(validator))
+        taken = workflow.update(name=name, unfinished_policy=policy)(raw(carry_out, read))
+        taken.validator(raw(validator, read))
         return taken
 
     return decorate

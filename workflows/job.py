@@ -160,6 +160,7 @@ class JobWorkflow(Standing):
     async def _until_due(self) -> None:
         self._phase = Phase.WAITING_FOR_DUE
         while (left := self._due_at - workflow.now()) > timedelta(0):
+            self._queue_wait.anew()
             await self._unless_moved(lambda: False, left)
 
     async def _back_off(self, step: Again) -> None:
@@ -219,7 +220,10 @@ class JobWorkflow(Standing):
         self._until_deadline()
         self._phase, self._seen = Phase.WAITING_FOR_PLACE, Record()
         begun = self._queue_wait.since or workflow.now()
-        taken = await self._taking.take(self, self._queue_wait.span)
+        taken = await self._taking.take(self, self._queue_wait.left(begun))
+        if taken is Taken.FRESH_HISTORY:  # It keeps its place in the line, and its wait goes on.
+            self._queue_wait.since = begun
+            return None
         if taken is not Taken.ALL:
             await self._without_place(taken)
             return None
@@ -262,6 +266,7 @@ class JobWorkflow(Standing):
         if left is None:
             return step
         if left or await self._queue_wait.goes_on(self._spec.queue, self._wait):
+            self._moved = False
             return replace(step, delay=min(step.delay, left))
         message = (
             f"no worker that has a handler for {self._spec.kind!r} took the job within its queue_timeout"
@@ -270,8 +275,6 @@ class JobWorkflow(Standing):
 
     async def _without_place(self, taken: Taken) -> None:
         """What becomes of a job that no attempt can be made of now."""
-        if taken is Taken.FRESH_HISTORY:
-            return  # It keeps its place in the line.
         if await self._taking.leave():
             raise asyncio.CancelledError
         if taken is Taken.MOVED:

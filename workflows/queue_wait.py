@@ -50,6 +50,10 @@ class QueueWait:
             return None
         return self.since - (self._timeout - self.span)
 
+    def anew(self) -> None:
+        """The job is not due any more: what it has waited does not count."""
+        self._begin()
+
     def enter(self, waited: timedelta = _NONE) -> timedelta | None:
         """The job goes to its queue, when it has `waited` so long already: how long it may wait there."""
         self._is_over = False
@@ -65,14 +69,18 @@ class QueueWait:
         if not self._is_over:
             self._begin()
 
+    def left(self, begun: datetime) -> timedelta | None:
+        """What is left of the wait that began then; `None` is for ever."""
+        return None if self.span is None else max(self.span - (workflow.now() - begun), _NONE)
+
     def left_since(self, begun: datetime) -> timedelta | None:
         """What is left to a job that was given back, of its wait that began then: `None` when no clock runs."""
         if self.span is None or not workflow.patched(_GIVEN_BACK):
             return None
         self.since = begun
-        left = self.span - (workflow.now() - begun)
-        self._is_over = left <= _NONE
-        return max(left, _NONE)
+        left = self.left(begun)
+        self._is_over = not left
+        return left
 
     async def goes_on(self, queue: str, wait: Wait) -> bool:
         """Whether a job whose time in the queue is up may go back to it, since that was paused meanwhile. `wait` waits

@@ -7,7 +7,7 @@ cannot decode fails the workflow task, which is then tried for ever. One argumen
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, MutableSequence
+from collections.abc import Callable, Iterable, MutableSequence, Sequence
 from typing import Any
 
 from temporalio.api.common.v1 import Payload, Payloads
@@ -24,19 +24,23 @@ _ONE = inspect.Signature(
 )
 
 
-def raw(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function(self, *arguments)` for the SDK: each of the arguments is a `RawValue`, however many there are."""
+def raw(
+    function: Callable[..., Any],
+    read: Callable[[list[RawValue]], Sequence[Any]] = lambda arguments: arguments,
+) -> Callable[..., Any]:
+    """`function(self, *arguments)` for the SDK: what `read` makes of the arguments, each of which it gets as a
+    `RawValue`, however many there are."""
     if inspect.iscoroutinefunction(function):
 
         @functools.wraps(function)
         async def taking(self: Any, *arguments: RawValue) -> Any:
-            return await function(self, *_apart(arguments))
+            return await function(self, *read(_apart(arguments)))
 
     else:
 
         @functools.wraps(function)
         def taking(self: Any, *arguments: RawValue) -> Any:
-            return function(self, *_apart(arguments))
+            return function(self, *read(_apart(arguments)))
 
     setattr(taking, "__signature__", _ONE)  # noqa: B010
     taking.__annotations__ = {"argument": RawValue}

@@ -19,6 +19,7 @@ from duetime.contracts.record import cut, read_done
 from duetime.contracts.states import ErrorType
 from duetime.decisions import Ended
 from duetime.jobs.ended import ended_by
+from workflows.raw import encoding_of
 
 
 class BadJob(ValueError):
@@ -41,7 +42,7 @@ def read_job(arguments: Sequence[RawValue], info: Info) -> tuple[JobSpec, Carry]
 
 
 def _read_spec(raw: RawValue, workflow_id: str) -> JobSpec:
-    encoding = _encoding(raw)
+    encoding = encoding_of(raw)
     if encoding != "json/plain":
         raise BadJob(f"the job is {encoding or 'of no encoding'}; give it as JSON (json/plain)")
     try:
@@ -60,10 +61,6 @@ def _read_spec(raw: RawValue, workflow_id: str) -> JobSpec:
     return spec
 
 
-def _encoding(raw: RawValue) -> str:
-    return raw.payload.metadata.get("encoding", b"").decode("ascii", "replace")
-
-
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON number")
 
@@ -74,7 +71,7 @@ def read_result(raw: RawValue) -> Any:
     Ours was checked by the worker, which adds its record to it. A foreign one is held to the same bounds here, since
     the workflow has to pass it on.
     """
-    encoding = _encoding(raw)
+    encoding = encoding_of(raw)
     if encoding == "binary/null":
         return None
     if not encoding.startswith("json/"):

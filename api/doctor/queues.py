@@ -83,6 +83,10 @@ def _queue(queue: QueueView, trend: Trend | None, now: datetime) -> Iterator[Fin
             yield warning("queues", says, f"resume it in time: {resume}")
         case Health.PAUSED if queue.pause and now - (queue.pause.since or now) > _FORGOTTEN:
             yield warning("queues", queue.verdict, f"resume it, if it was forgotten: {resume}")
+        case Health.BEHIND if not queue.jobs.queued:
+            yield warning(
+                "queues", queue.verdict, "start more workers without --no-workflows: python worker.py"
+            )
         case _ if slow := slowness(queue, trend):
             raising = f"raise its rate: PUT /v1/queues/{queue.name}/rate"
             more = f"start more workers ({start}), or give each more slots (--concurrency)"

@@ -27,6 +27,8 @@ FIRST_SIGN = 3 * SIGN_OF_LIFE + timedelta(seconds=1)
 _PAGE = 500
 #: Seconds between two questions whether the server keeps signs at all.
 _KEPT_FOR = 60.0
+#: A server, or a credential, that does not tell.
+_NOT_FOR_US = (RPCStatusCode.UNIMPLEMENTED, RPCStatusCode.PERMISSION_DENIED)
 _MOST = 5_000
 _REMEMBERED = 20_000
 
@@ -190,7 +192,7 @@ class Signs:
                     retry=True,
                 )
             except RPCError as error:
-                if error.status in (RPCStatusCode.UNIMPLEMENTED, RPCStatusCode.PERMISSION_DENIED):
+                if error.status in _NOT_FOR_US:
                     return Told([])
                 raise
             found += [sign_of(info.worker_heartbeat) for info in answer.workers_info]
@@ -204,10 +206,15 @@ class Signs:
         """Whether workers give this server signs at all: they do if it says that it wants them."""
         asked_at, are_kept = self._kept
         if time.monotonic() - asked_at > _KEPT_FOR:
-            described = await self._client.workflow_service.describe_namespace(
-                DescribeNamespaceRequest(namespace=self._client.namespace), retry=True
-            )
-            are_kept = described.namespace_info.capabilities.worker_heartbeats
+            try:
+                described = await self._client.workflow_service.describe_namespace(
+                    DescribeNamespaceRequest(namespace=self._client.namespace), retry=True
+                )
+                are_kept = described.namespace_info.capabilities.worker_heartbeats
+            except RPCError as error:
+                if error.status not in _NOT_FOR_US:
+                    raise
+                are_kept = False
             self._kept = (time.monotonic(), are_kept)
         return are_kept
 

@@ -180,6 +180,6 @@ def _refusal(cause: BaseException | None, schedule_id: str) -> Problem:
             )
         case "Foreign":
             return Problem(409, "id-in-use", "The id is in use", detail)
-        case "Refused":
+        case "Refused" | "InvalidArgument":
             return Problem(422, "refused", "Refused", detail)
     return unavailable(f"the schedule could not be changed now: {detail}", "temporal_busy")

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ValidationError
 
 from duetime.contracts.json_value import JsonValueError, escape_pointer
 from duetime.contracts.record import cut
-from duetime.contracts.wording import in_words
+from duetime.contracts.wording import sentence_of
 
 #: Enough for a person. Input made of faults alone must not keep a program busy with explaining them, nor the network
 #: with telling them.
@@ -72,7 +72,7 @@ def _likely(steps: Sequence[Any], kind: str) -> list[Any]:
 
 def _fault(detail: Any, steps: Sequence[Any], model: type[BaseModel] | None) -> Fault:
     pointer = "".join(f"/{escape_pointer(str(step))}" for step in steps)
-    message = in_words(detail)
+    message = sentence_of(detail)
     cause = detail.get("ctx", {}).get("error")
     if isinstance(cause, JsonValueError):
         pointer += cause.pointer

@@ -7,24 +7,18 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-#: A character class, repeated, and nothing else: what all names of the contract are.
-_OF_CHARACTERS = re.compile(r"\^\[(.+)\]\+\$")
-_RANGES = {"A-Z": "", "a-z": "letters", "0-9": "digits"}
+#: Letters, digits and some signs, repeated, and nothing else: what all names of ours are.
+_OF_NAMES = re.compile(r"\^\[A-Za-z0-9((?:[_.:~/]|\\?-)+)\]\+\$")
 
 Bounds = Mapping[str, Any]
 
 
 def _of_a_pattern(bounds: Bounds) -> str:
-    found = _OF_CHARACTERS.fullmatch(str(bounds["pattern"]))
+    found = _OF_NAMES.fullmatch(str(bounds["pattern"]))
     if found is None:
         return f"must match the regular expression {bounds['pattern']}"
-    told, rest = [], found[1]
-    for span, words in _RANGES.items():
-        if span in rest:
-            rest = rest.replace(span, "")
-            told += [words] if words else []
-    others = " ".join(rest.replace("\\", ""))
-    return f"may hold {', '.join(told)} and {others} only" if others else f"may hold {', '.join(told)} only"
+    signs = " ".join(found[1].replace("\\", ""))
+    return f"may hold letters, digits and {signs} only"
 
 
 def _number(bound: object) -> str:
@@ -47,7 +41,7 @@ def _at_most(bounds: Bounds, word: str) -> str:
 
 
 def _one_of(bounds: Bounds) -> str:
-    return f"must be one of {str(bounds['expected']).replace(' or ', ', ')}"
+    return f"must be one of {', '.join(str(bounds['expected']).rsplit(' or ', 1))}"
 
 
 _WORDS: dict[str, Callable[[Bounds], str]] = {
@@ -85,7 +79,7 @@ _WORDS: dict[str, Callable[[Bounds], str]] = {
 }
 
 
-def in_words(detail: Mapping[str, Any]) -> str:
+def sentence_of(detail: Mapping[str, Any]) -> str:
     """One entry of pydantic's `errors()` as a sentence about the field: `must be a list`."""
     words = _WORDS.get(str(detail["type"]))
     if words is None:

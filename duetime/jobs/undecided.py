@@ -16,7 +16,7 @@ from temporalio.client import Client
 from temporalio.exceptions import CancelledError
 
 from duetime.contracts.job import Retry
-from duetime.contracts.record import Record
+from duetime.contracts.record import Record, read_done
 from duetime.decisions import Situation, Step, after_end, after_return
 from duetime.jobs.ended import ended_by
 from duetime.jobs.wire import decode_all, instant
@@ -51,15 +51,18 @@ async def undecided(
         return None
     now = instant(end.event.event_time)
     situation = Situation(record=record, dispatch=end.dispatch, retry=retry, now=now, chance=0.0)
-    return (await _step(client, end, situation)).record
+    step = await _step(client, end, situation)
+    return step.record if step else None
 
 
-async def _step(client: Client, end: _End, situation: Situation) -> Step:
-    """What the workflow will make of it, of which the record is all that is certain already."""
+async def _step(client: Client, end: _End, situation: Situation) -> Step | None:
+    """What the workflow will make of it, of which the record is all that is certain already; `None` where not even
+    that is."""
     match end.event.event_type:
         case EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
             values = await decode_all(client, end.said.result)
-            return after_return(values[0] if values else None, situation)
+            # Another's result may still be found to be none by the workflow.
+            return after_return(values[0], situation) if values and read_done(values[0]) else None
         case EventType.EVENT_TYPE_ACTIVITY_TASK_CANCELED:
             cause: BaseException = CancelledError("", *await decode_all(client, end.said.details))
         case _:

@@ -44,7 +44,9 @@ async def test_ids_that_nobody_has(api: Caller, name: str) -> None:
 
 async def test_an_id_with_a_slash_is_told_apart_from_a_wrong_path(api: Caller) -> None:
     answer = await api.http.get("/v1/jobs/a%2Fb")
-    assert problem(answer, 404, "not-found")["detail"].endswith("no id or name holds a slash")
+    assert problem(answer, 404, "not-found")["detail"].endswith(
+        "no id holds a slash, nor any name but a kind's"
+    )
     answer = await api.http.get("/v1/jobs/a/b")
     assert problem(answer, 404, "not-found")["detail"].endswith("/docs shows what there is")
 

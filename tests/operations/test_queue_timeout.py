@@ -74,6 +74,21 @@ async def test_a_job_that_waits_on_can_be_cancelled_and_moved(bench: Bench) -> N
     await bench.backlog(scheduled=1)
 
 
+def test_what_is_left_of_a_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = datetime(2027, 1, 15, tzinfo=UTC)
+    now = begun
+    monkeypatch.setattr("temporalio.workflow.now", lambda: now)
+    wait = QueueWait(10 * S)
+    assert (wait.left(begun), QueueWait(None).left(begun)) == (10 * S, None)
+    now = begun + 4 * S
+    assert wait.left(begun) == 6 * S
+    now = begun + 20 * S
+    assert wait.left(begun) == timedelta(0)
+    wait.since = begun
+    wait.anew()
+    assert wait.since is None and wait.span == 10 * S
+
+
 @pytest.mark.parametrize("timeout", [S, 60 * S, 3600 * S])
 def test_a_long_pause_costs_few_looks_and_ends_late_by_an_hour_at_most(timeout: timedelta) -> None:
     """Paused a while after the job came, for a week; then nobody takes it."""
