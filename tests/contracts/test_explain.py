@@ -71,7 +71,7 @@ class Everything(BaseModel):
         ({"name": "a"}, "must have at least 2 characters"),
         ({"name": "abcd"}, "must have at most 3 characters"),
         ({"name": "a b"}, "may hold letters, digits and _ . : - only"),
-        ({"digits": "x"}, "may hold digits only"),
+        ({"digits": "x"}, "must match the regular expression ^[0-9]+$"),
         ({"odd": "c"}, "must match the regular expression ^a|b$"),
         ({"count": "1"}, "must be a whole number"),
         ({"count": 0}, "must be at least 1"),
