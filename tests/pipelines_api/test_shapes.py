@@ -53,6 +53,7 @@ async def test_a_chain_of_all_jobs_there_may_be_is_accepted(pipelines: Pipelines
     """No recursion; nobody serves it, and it is ended by force."""
     chain = {f"n{i}": needs(*([f"n{i - 1}"] if i else [])) for i in range(limits.PIPELINE_JOBS)}
     own = (await pipelines.submit(chain))["id"]
+    await pipelines.until(own, lambda now: now["jobs"]["n0"]["state"] == "queued")
     assert (await pipelines.command(own, "cancel", mode="force")).status_code == 202
     assert (await pipelines.final(own))["counts"] == {"cancelled": 1, "skipped": limits.PIPELINE_JOBS - 1}
 
