@@ -13,6 +13,7 @@ from tests.api.caller import Caller, problem
 from tests.api.stage import Stage
 from tests.pipelines_api.conftest import Json, Pipelines, states
 from tests.replay.replaying import replay_text
+from tests.support.waiting import eventually
 
 
 def needs(*names: str, **fields: Any) -> Json:
@@ -81,7 +82,13 @@ async def test_a_parent_cancelled_while_it_is_queued(
     pipelines: Pipelines, serving: Stage, api: Caller, client: Client
 ) -> None:
     own = (await pipelines.submit(diamond({"queue": f"{pipelines.queue}-nobody"})))["id"]
+
+    async def is_there() -> bool:
+        """A job of a pipeline is told as queued from when the pipeline starts it, some milliseconds before."""
+        return (await api.http.get(f"/v1/jobs/{own}~b")).status_code == 200
+
     await pipelines.until(own, lambda now: now["jobs"]["b"]["state"] == "queued")
+    await eventually(is_there)
     answer = await api.command(f"{own}~b", "cancel")
     assert answer.status_code in (200, 202), answer.text
     ended = await pipelines.final(own)
