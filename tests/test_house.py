@@ -15,6 +15,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.support.source import tree_of
+
 ROOT = Path(__file__).resolve().parent.parent
 LOCKS = ("requirements.txt", "requirements-dev.txt")
 PACKAGES = ("duetime", "activities", "workflows", "api")
@@ -38,7 +40,7 @@ def modules(*packages: str) -> Iterator[tuple[Path, ast.Module]]:
     """Every module below `packages`, parsed."""
     for package in packages:
         for path in sorted((ROOT / package).rglob("*.py")):
-            yield path.relative_to(ROOT), ast.parse(path.read_text(), str(path))
+            yield path.relative_to(ROOT), tree_of(path)
 
 
 def imported(tree: ast.Module) -> Iterator[str]:
@@ -183,7 +185,7 @@ def venv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def test_the_installer_parses_on_pythons_that_are_too_old_for_it() -> None:
-    ast.parse((ROOT / "scripts/venv.py").read_text(), feature_version=(3, 5))
+    tree_of(ROOT / "scripts/venv.py", feature_version=(3, 5))
 
 
 def test_a_python_too_old_is_told_so_with_the_way_out(

@@ -17,6 +17,7 @@ from duetime.contracts.states import ErrorType
 from duetime.engine import EmbeddedEngine
 from tests.api.caller import Caller, problem
 from tests.api.conftest import calling, settings
+from tests.support.source import tree_of
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "problems.md"
@@ -79,7 +80,7 @@ def used() -> dict[str, int]:
     """Name and status of every problem that the API's code makes."""
     found: dict[str, int] = {}
     for path in sorted((ROOT / "api").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 found |= _of_call(node.func.id, node)
     return found

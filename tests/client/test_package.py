@@ -8,6 +8,7 @@ from pathlib import Path
 
 import duetime
 import duetime.client
+from tests.support.source import tree_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,7 +37,7 @@ def test_the_exports_are_sorted_and_are_these() -> None:
 
 
 def test_every_export_is_there_and_where_type_checkers_find_it() -> None:
-    tree = ast.parse((ROOT / "duetime/__init__.py").read_text())
+    tree = tree_of(ROOT / "duetime/__init__.py")
     (block,) = [node for node in tree.body if isinstance(node, ast.If)]
     imported = {
         alias.name: str(node.module)
