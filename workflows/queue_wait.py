@@ -35,11 +35,12 @@ class QueueWait:
         self._timeout = timeout
         self._is_over = False
         self._looks = 0
-        self._begin()
+        self.anew()
         #: Of a wait that goes on, since the job was given back: when it began.
         self.since = since
 
-    def _begin(self) -> None:
+    def anew(self) -> None:
+        """What it has waited does not count."""
         self._waited = self._paused = _NONE
         self.span = self._timeout
         self.since = None
@@ -49,10 +50,6 @@ class QueueWait:
         if self.since is None or self._timeout is None or self.span is None:
             return None
         return self.since - (self._timeout - self.span)
-
-    def anew(self) -> None:
-        """The job is not due any more: what it has waited does not count."""
-        self._begin()
 
     def enter(self, waited: timedelta = _NONE) -> timedelta | None:
         """The job goes to its queue, when it has `waited` so long already: how long it may wait there."""
@@ -67,7 +64,7 @@ class QueueWait:
         if given_back and self._timeout is not None and workflow.patched(_GIVEN_BACK):
             return
         if not self._is_over:
-            self._begin()
+            self.anew()
 
     def left(self, begun: datetime) -> timedelta | None:
         """What is left of the wait that began then; `None` is for ever."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from temporalio.bridge.proto.workflow_activation import WorkflowActivation
+from temporalio.bridge.proto.workflow_activation import InitializeWorkflow, WorkflowActivation
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
 from temporalio.worker import (
     UnsandboxedWorkflowRunner,
@@ -50,11 +50,9 @@ class _Start:
 
     delay = timedelta(0)
 
-    def hear(self, act: WorkflowActivation) -> None:
-        for job in act.jobs:
-            if job.HasField("initialize_workflow"):
-                # Named for cron workflows; it is the started event's `first_workflow_task_backoff`.
-                self.delay = job.initialize_workflow.cron_schedule_to_schedule_interval.ToTimedelta()
+    def hear(self, began: InitializeWorkflow) -> None:
+        # Named for cron workflows; it is the started event's `first_workflow_task_backoff`.
+        self.delay = began.cron_schedule_to_schedule_interval.ToTimedelta()
 
 
 class _Overheard(WorkflowInstance):
@@ -64,14 +62,13 @@ class _Overheard(WorkflowInstance):
         self._inner, self._start, self._name = inner, start, name
 
     def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
-        self._start.hear(act)
         for job in act.jobs:
             if job.HasField("do_update"):
                 bundle(job.do_update.input)
-            elif (
-                job.HasField("initialize_workflow") and self._name is not None
-            ):  # the dynamic one's are not decoded
-                bundle(job.initialize_workflow.arguments)
+            elif job.HasField("initialize_workflow"):
+                self._start.hear(job.initialize_workflow)
+                if self._name is not None:  # the dynamic one's are not decoded
+                    bundle(job.initialize_workflow.arguments)
         return self._inner.activate(act)
 
     def get_serialization_context(self, command_info: Any) -> Any:

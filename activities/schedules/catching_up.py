@@ -45,6 +45,7 @@ class CatchingUp:
         """
         kept = Book.model_validate(book)
         spec = kept.parsed
+        oldest_first = begins_with_the_oldest(kept, spec)
         server, is_present = await self._present(kept.id)
         now = datetime.now(UTC)
         told: dict[str, Any] = {
@@ -52,7 +53,7 @@ class CatchingUp:
             "judged_until": format_instant(kept.judged_until),
             "looked_at": format_instant(now),
             "missed": unstarted(kept, spec, server),
-            "skipped": begins_with_the_oldest(kept, spec),
+            "skipped": oldest_first,
             "settled": False,
             "settles": 0.0,
             "more": False,
@@ -66,11 +67,7 @@ class CatchingUp:
             edit = parse_instant(edited_at)
             runs = await self._runs(kept, server, reach_of_edit(kept, spec, edit), now)
             return told | {"times": [format_instant(at) for at in judge_edit(kept, spec, edit, runs)]}
-        if (
-            not is_present
-            and begins_with_the_oldest(kept, spec)
-            and server.next[0] > now - spec.catch_up.window
-        ):
+        if oldest_first and not is_present and server.next[0] > now - spec.catch_up.window:
             # It may still start the next of them, and the others come after that.
             return told | {"wait": True}
         horizon = settled_until(kept, spec, now, is_present=is_present)
@@ -80,7 +77,7 @@ class CatchingUp:
         since = max(kept.judged_until, now - spec.catch_up.window)
         runs = await self._runs(kept, server, since, now)
         judgement = judge(kept, spec, horizon, now, runs)
-        if begins_with_the_oldest(kept, spec):
+        if oldest_first:
             told["settled"] = is_over(spec, runs, horizon)
         return told | {
             "times": [format_instant(at) for at in judgement.times],

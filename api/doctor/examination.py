@@ -1,6 +1,7 @@
 """The whole examination: this machine, the server, and everything that waits on it."""
 
 import asyncio
+from collections.abc import Awaitable
 from datetime import UTC, datetime
 
 from temporalio.client import Client
@@ -30,9 +31,9 @@ async def examine(client: Client, board: Board | None = None) -> Report:
     server = await examine_server(client)
     found += server
     if not any(finding.severity is Severity.ERROR for finding in server if finding.check in _NEEDED):
-        found += await _queues(client, board or await _new_board(client, server))
-        found += await _endings(client)
-        found += await _schedules(client)
+        found += await _readable("queues", _queues(client, board or await _new_board(client, server)))
+        found += await _readable("endings", _endings(client))
+        found += await _readable("schedules", _schedules(client))
     return Report.of(found)
 
 
@@ -50,27 +51,26 @@ async def _new_board(client: Client, server: list[Finding]) -> Board:
 
 
 async def _queues(client: Client, board: Board) -> list[Finding]:
-    try:
-        sight = await answer_in_time(board.all())
-        seen = queue_list(sight)
-        paces = await answer_in_time(trends(Index(client), seen.queues, seen.taken_at))
-        return examine_queues(sight, paces)
-    except (RPCError, Problem) as fault:
-        return [error("queues", f"they cannot be read: {fault}", "try again when the server is less busy")]
+    sight = await answer_in_time(board.all())
+    seen = queue_list(sight)
+    paces = await answer_in_time(trends(Index(client), seen.queues, seen.taken_at))
+    return examine_queues(sight, seen, paces)
 
 
 async def _endings(client: Client) -> list[Finding]:
-    try:
-        return examine_endings(*await answer_in_time(endings(client, datetime.now(UTC))))
-    except (RPCError, Problem) as fault:
-        return [error("endings", f"they cannot be read: {fault}", "try again when the server is less busy")]
+    return examine_endings(*await answer_in_time(endings(client, datetime.now(UTC))))
 
 
 async def _schedules(client: Client) -> list[Finding]:
+    async with in_time():
+        known = [found async for found in ScheduleReader(client, "").summaries()]
+        left = await left_behind(client, {one.id for one in known})
+    return examine_schedules(known, datetime.now(UTC), left)
+
+
+async def _readable(check: str, look: Awaitable[list[Finding]]) -> list[Finding]:
+    """What `look` finds, or that it cannot be found out now."""
     try:
-        async with in_time():
-            known = [found async for found in ScheduleReader(client, "").summaries()]
-            left = await left_behind(client, {one.id for one in known})
-        return examine_schedules(known, datetime.now(UTC), left)
+        return await look
     except (RPCError, Problem) as fault:
-        return [error("schedules", f"they cannot be read: {fault}", "try again when the server is less busy")]
+        return [error(check, f"they cannot be read: {fault}", "try again when the server is less busy")]

@@ -9,9 +9,8 @@ from api.queues.board import Sight
 from api.queues.buckets import Bucket
 from api.queues.census import Resident
 from api.queues.verdict import ON_ITS_WAY, in_words
-from api.queues.views import queue_list
 from duetime.contracts.limits import ORCHESTRATION_QUEUE
-from duetime.contracts.queues import Health, QueueView
+from duetime.contracts.queues import Health, QueueList, QueueView
 from duetime.doctor.findings import Finding, error, ok, warning
 
 #: Events in the history of one job. The server warns of 10,240 and ends the job at 51,200.
@@ -21,10 +20,10 @@ _FORGOTTEN = timedelta(days=1)
 _SHOWN = 10
 
 
-def examine_queues(sight: Sight, trends: Mapping[str, Trend] | None = None) -> list[Finding]:
-    """What is not well with queues, kinds and jobs; a line for each check that finds nothing. `trends` are those of the
-    queues whose jobs wait for long."""
-    seen, paces = queue_list(sight), trends or {}
+def examine_queues(sight: Sight, seen: QueueList, trends: Mapping[str, Trend] | None = None) -> list[Finding]:
+    """What is not well with queues, kinds and jobs; a line for each check that finds nothing. `seen` is the queues of
+    `sight`, and `trends` are of those whose jobs wait for long."""
+    paces = trends or {}
     checks = {
         "workflows": _orchestration(sight, bool(seen.orchestration.workers)),
         "queues": (

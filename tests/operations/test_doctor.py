@@ -15,6 +15,7 @@ from api.doctor.endings import Endings, examine_endings
 from api.doctor.queues import examine_queues
 from api.queues.board import Sight
 from api.queues.census import Census, Part, Resident
+from api.queues.views import queue_list
 from duetime.cron import ZONES_VERSION
 from duetime.doctor import clock, server, zones
 from duetime.doctor.findings import Finding, Report, Severity, error, ok, warning
@@ -243,7 +244,7 @@ def test_a_history_that_grows_too_long() -> None:
 
     due = Part((resident("short", 7_000), resident("long", 9_000), resident("huge", 45_000)), 3)
     sight = Sight(Census(now, (due,)), {}, {}, {}, {})
-    found = [finding for finding in examine_queues(sight) if finding.check == "histories"]
+    found = [finding for finding in examine_queues(sight, queue_list(sight)) if finding.check == "histories"]
     assert [(finding.severity.value, finding.says.split("'")[1]) for finding in found] == [
         ("error", "huge"),
         ("warning", "long"),
